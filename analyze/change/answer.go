@@ -20,11 +20,15 @@ type Answer struct {
 	Events   int             `json:"events"`
 	Accuracy whatif.Accuracy `json:"licence"`
 	Capacity whatif.Capacity `json:"capacity"`
+	// Doubt is what the replay cannot know of a device that is not CUDA's, "" for nothing.
+	Doubt string `json:"doubt,omitempty"`
 	// Anew says that what was there before the trace is asked for again in both replays.
 	Anew bool `json:"start_anew"`
 	// Cut says that a request failed in the recording: what would have come behind it is not known, even where the run
 	// went on, perhaps with less.
-	Cut     bool      `json:"ends_at_failure"`
+	Cut bool `json:"ends_at_failure"`
+	// Early says that it failed before the first backward pass was over: what the rest of a step needs is not known.
+	Early   bool      `json:"ends_in_first_pass"`
 	Before  Outcome   `json:"before"`
 	After   Outcome   `json:"after"`
 	Changes []Applied `json:"changes"` // in the order in which they are made
@@ -40,6 +44,9 @@ type Outcome struct {
 	Fits  *bool           `json:"fits"`
 	Spare int64           `json:"spare"`
 	First *whatif.Failure `json:"first_failure"` // with that capacity, nil for none
+	// Short is what the capacity lacks, rounding not counted, if the pass in which a request failed goes on as the pass
+	// before it went; 0 for nothing, or where that is not known.
+	Short int64 `json:"expected_shortfall"`
 }
 
 // Input is a recorded run with what is known of it.
@@ -83,12 +90,7 @@ func Ask(ctx context.Context, in *Input, changes []Change) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	q, applied, err := amend(in.run(), in.Program, changes)
-	if err != nil {
-		return nil, err
-	}
-	a.Changes = applied
-	a.After, err = in.replay(ctx, q, a)
+	a.Changes, a.After, err = in.try(ctx, changes, a)
 	return a, err
 }
 
@@ -96,10 +98,27 @@ func Ask(ctx context.Context, in *Input, changes []Change) (*Answer, error) {
 func (in *Input) answer(ctx context.Context) (*Answer, error) {
 	p := in.Program
 	a := &Answer{File: in.Snapshot.Name, Device: p.Device, Events: in.Timeline.Trace.Len(), Accuracy: *in.Accuracy,
-		Capacity: p.Room(in.Capacity, in.Foreign), Anew: p.StartReserved > 0, Cut: p.OOMs > 0, Changes: []Applied{}}
+		Capacity: p.Room(in.Capacity, in.Foreign), Anew: p.StartReserved > 0, Cut: p.OOMs > 0, Early: in.run().failedIn() == 0, Doubt: p.Platform.Doubt,
+		Changes: []Applied{}}
 	var err error
 	a.Before, err = in.replay(ctx, p, a)
 	return a, err
+}
+
+// try makes changes and replays what they come to.
+func (in *Input) try(ctx context.Context, changes []Change, a *Answer) (all []Applied, o Outcome, err error) {
+	d, all, err := amend(ctx, in.run(), in.Program, changes)
+	if err != nil {
+		return nil, o, err
+	}
+	p, err := d.program()
+	if err != nil {
+		return nil, o, err
+	}
+	if o, err = in.replay(ctx, p, a); a.Capacity.Reservable > 0 {
+		o.Short = max(d.ahead()-a.Capacity.Reservable, 0)
+	}
+	return all, o, err
 }
 
 // replay runs a program without a limit, and with that of the device.
@@ -134,7 +153,7 @@ func (in *Input) replay(ctx context.Context, p *whatif.Program, a *Answer) (o Ou
 }
 
 // amend makes changes in the order of Kinds.
-func amend(r *run, p *whatif.Program, changes []Change) (*whatif.Program, []Applied, error) {
+func amend(ctx context.Context, r *run, p *whatif.Program, changes []Change) (*draft, []Applied, error) {
 	d := newDraft(r, p)
 	changes = slices.Clone(changes)
 	slices.SortStableFunc(changes, func(a, b Change) int {
@@ -148,13 +167,15 @@ func amend(r *run, p *whatif.Program, changes []Change) (*whatif.Program, []Appl
 				return nil, nil, &RefusedError{Change: changes[i].Text, Lacks: Contradiction, Lines: other}
 			}
 		}
-		a, err := d.apply(&changes[i])
+		a, err := d.apply(ctx, &changes[i])
+		if err == nil {
+			err = ctx.Err()
+		}
 		if err != nil {
 			return nil, nil, err
 		}
 		d.price(&changes[i], a)
 		all = append(all, *a)
 	}
-	q, err := d.program()
-	return q, all, err
+	return d, all, nil
 }

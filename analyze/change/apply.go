@@ -2,6 +2,7 @@ package change
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/ghost"
+	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -30,15 +32,14 @@ type Applied struct {
 
 	recomputed int64
 	moved      int64 // over the bus, there and back
-	calls      int
-	params     int // parameters that one step of an optimizer updates
+	params     int   // parameters that one step of an optimizer updates
 }
 
 // Assumption is something that the file does not tell.
 type Assumption struct {
 	Kind AssumptionKind `json:"kind"`
-	Name string         `json:"name,omitempty"` // of TakenFor: what was asked for
-	Line string         `json:"line,omitempty"` // of TakenFor: what it is taken for
+	Name string         `json:"name,omitempty"` // of TakenFor and OnlyLeak: what was asked for
+	Line string         `json:"line,omitempty"` // of these: what it is taken for
 	Text string         `json:"text"`
 }
 
@@ -48,6 +49,7 @@ type AssumptionKind string
 // The assumptions.
 const (
 	TakenFor      AssumptionKind = "taken_for"       // a line's modules are taken for those of a name
+	OnlyLeak      AssumptionKind = "only_leak"       // the one leak that there is is taken for that of a line
 	NonReentrant  AssumptionKind = "non_reentrant"   // checkpoints are of the form use_reentrant=False
 	LastReader    AssumptionKind = "last_reader"     // the statement behind is the last to read a variable
 	SingleTensor  AssumptionKind = "single_tensor"   // of optimizers but Adam: they make for one what they made for all
@@ -59,6 +61,7 @@ const (
 	Elements32    AssumptionKind = "elements_32"     // elements had 32 bits
 	SavedOnCPU    AssumptionKind = "saved_on_cpu"    // activations go at once, and come back as they are needed
 	StepsOnCPU    AssumptionKind = "steps_on_cpu"    // the optimizer runs on the CPU
+	KeptAtFailure AssumptionKind = "kept_at_failure" // no backward tells what is kept, so all that modules made is
 	EndsWithStep  AssumptionKind = "ends_with_step"  // what leaks is not needed behind its step
 )
 
@@ -95,7 +98,7 @@ func (e *RefusedError) Error() string {
 }
 
 // apply makes one change.
-func (d *draft) apply(c *Change) (*Applied, error) {
+func (d *draft) apply(ctx context.Context, c *Change) (*Applied, error) {
 	a := &Applied{Change: c.Text, Kind: c.Kind, Assumptions: []Assumption{}}
 	refuse := func(why Missing, lines ...string) error {
 		return &RefusedError{Change: c.Text, Lacks: why, Lines: lines}
@@ -108,7 +111,7 @@ func (d *draft) apply(c *Change) (*Applied, error) {
 	case FreeLeak:
 		err = d.applyLeak(c, a, refuse)
 	case Del, NoGrad, Free:
-		err = d.applyLine(c, a, refuse)
+		err = d.applyLine(ctx, c, a, refuse)
 	case Checkpoint:
 		err = d.applyCheckpoint(c, a, refuse)
 	case Offload:
@@ -190,14 +193,14 @@ func (d *draft) applyLeak(c *Change, a *Applied, refuse refusal) error {
 		}
 		// The line that keeps it may allocate nothing.
 		stacks, a.Line = growths[0].Stacks, lines[0]
-		a.Assumptions = append(a.Assumptions, Assumption{Kind: TakenFor, Name: c.line, Line: a.Line})
+		a.Assumptions = append(a.Assumptions, Assumption{Kind: OnlyLeak, Name: c.line, Line: a.Line})
 	}
 	d.freeLeak(stacks, a)
 	a.assume(EndsWithStep)
 	return nil
 }
 
-func (d *draft) applyLine(c *Change, a *Applied, refuse refusal) error {
+func (d *draft) applyLine(ctx context.Context, c *Change, a *Applied, refuse refusal) error {
 	where := d.place(c.line)
 	if where == nil {
 		return d.noLine(c.line)
@@ -205,10 +208,10 @@ func (d *draft) applyLine(c *Change, a *Applied, refuse refusal) error {
 	a.Line = c.line
 	switch c.Kind {
 	case Del:
-		d.del(where, a)
+		d.del(ctx, where, a)
 		a.assume(LastReader)
 	case NoGrad:
-		d.noGrad(where, a)
+		d.noGrad(ctx, where, a)
 		a.assume(LastReader)
 	case Free:
 		if c.step >= len(d.steps.Steps) {
@@ -241,6 +244,7 @@ func (d *draft) applyCheckpoint(c *Change, a *Applied, refuse refusal) error {
 		return refuse(NoPass)
 	}
 	var calls []instance
+	var seen, lines []string
 	named, err := d.namedLists(c, a, refuse)
 	if err != nil {
 		return err
@@ -259,7 +263,12 @@ func (d *draft) applyCheckpoint(c *Change, a *Applied, refuse refusal) error {
 			if m.to >= groups[g].most {
 				return refuse(TooFew, groups[g].line, fmt.Sprint(groups[g].most))
 			}
-			a.Line, a.OfThose = groups[g].line, max(a.OfThose, groups[g].most)
+			if key := groups[g].key; !slices.Contains(seen, key) {
+				seen, a.OfThose = append(seen, key), a.OfThose+groups[g].most
+			}
+			if !slices.Contains(lines, groups[g].line) {
+				lines = append(lines, groups[g].line)
+			}
 			for _, call := range groups[g].calls {
 				if m.to < 0 || call.ordinal >= m.from && call.ordinal <= m.to {
 					calls = append(calls, call)
@@ -270,15 +279,14 @@ func (d *draft) applyCheckpoint(c *Change, a *Applied, refuse refusal) error {
 	slices.SortStableFunc(calls, func(x, y instance) int { return cmp.Compare(x.rows[0], y.rows[0]) })
 	calls = slices.CompactFunc(calls, func(x, y instance) bool { return x.rows[0] == y.rows[0] })
 	d.checkpoint(calls, a)
-	inPass := map[*pass]int{}
-	for i := range calls {
-		inPass[calls[i].pass]++
-		a.Modules = max(a.Modules, inPass[calls[i].pass])
-	}
-	if a.calls == 0 {
+	a.Line = units.List(lines)
+	if a.Modules == 0 {
 		return refuse(NoCalls)
 	}
 	a.assume(NonReentrant)
+	if d.guessed {
+		a.assume(KeptAtFailure)
+	}
 	return nil
 }
 
@@ -353,6 +361,9 @@ func (d *draft) applyOffload(c *Change, a *Applied, refuse refusal) error {
 		}
 		d.offloadSaved(a)
 		a.assume(SavedOnCPU)
+		if d.guessed {
+			a.assume(KeptAtFailure)
+		}
 		return nil
 	}
 	if len(d.calls) == 0 {

@@ -132,7 +132,8 @@ func TestRefuses(t *testing.T) {
 // TestSearch holds that what is found fits, that nothing cheaper that was tried does, and that too little is said to be so.
 func TestSearch(t *testing.T) {
 	in := input(t, pairs+"base.pickle.xz")
-	for capacity, want := range map[int64]bool{300 << 20: true, 150 << 20: true, 110 << 20: true, 20 << 20: false} {
+	narrows := func(s *change.Set) bool { return strings.Contains(strings.Join(s.Changes, " "), "dtype") } // named later
+	for capacity, want := range map[int64]bool{150 << 20: true, 110 << 20: true, 20 << 20: false} {
 		in.Capacity = capacity
 		f, err := change.Search(t.Context(), in, nil, 0)
 		if err != nil {
@@ -142,10 +143,14 @@ func TestSearch(t *testing.T) {
 			t.Errorf("%d MiB: %d changes, fits %v", capacity>>20, len(f.Changes), f.After.Fits)
 		}
 		for i := range f.Tried[1:] {
-			if a, b := &f.Tried[i], &f.Tried[i+1]; *b.After.Fits && (!*a.After.Fits || a.Time > b.Time) {
+			if a, b := &f.Tried[i], &f.Tried[i+1]; *b.After.Fits && (!*a.After.Fits || a.Time > b.Time && !narrows(b)) {
 				t.Errorf("%d MiB: %v comes before %v", capacity>>20, a.Changes, b.Changes)
 			}
 		}
+	}
+	in.Capacity = 300 << 20
+	if f, err := change.Search(t.Context(), in, nil, 0); err != nil || len(f.Tried) > 0 || !*f.Before.Fits {
+		t.Errorf("a run that fits: %v, %d sets tried", err, len(f.Tried))
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

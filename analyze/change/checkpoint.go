@@ -6,14 +6,21 @@ import "slices"
 // keeps what goes in and what comes out; the rest of what backward needs is computed again right before it, up to the
 // last of it.
 func (d *draft) checkpoint(calls []instance, e *Applied) {
-	var before part
+	parts := make([]part, len(calls))
 	for i := range calls {
-		c := &calls[i]
-		x, ok := d.parts(c)
-		if !ok {
+		parts[i] = d.parts(&calls[i])
+	}
+	before := part{out: -1}
+	inPass := map[*pass]int{}
+	for i := range calls {
+		c, x := &calls[i], parts[i]
+		if len(x.saved) == 0 {
 			before = part{out: -1}
 			continue
 		}
+		// Where a request fails in backward, the call that is next is taken for the one whose turn it is.
+		next := i+1 == len(calls) || calls[i+1].pass != c.pass || parts[i+1].first < c.pass.stop
+		x.back = !c.pass.open && (x.first < c.pass.stop || next)
 		if i > 0 && calls[i-1].pass == c.pass && calls[i-1].ordinal+1 == c.ordinal && before.out >= 0 {
 			// The checkpoint refers to what goes in.
 			if d.end(before.out) < x.last {
@@ -21,6 +28,8 @@ func (d *draft) checkpoint(calls []instance, e *Applied) {
 			}
 		}
 		d.recompute(c, &x, e)
+		inPass[c.pass]++
+		e.Modules = max(e.Modules, inPass[c.pass])
 		before = x
 	}
 }
@@ -30,17 +39,19 @@ type part struct {
 	saved []int32 // what backward needs, but for what comes out; in order of birth
 	out   int32   // what comes out, -1 for nothing
 	over  int32   // the event of the last allocation of the call
+	first int32   // the event of the first free of saved
 	start int32   // the event after which its backward begins
 	last  int32   // the event of the last free of saved
 	inner bool    // what comes out is saved by the module too
+	back  bool    // its backward begins before the recording stops
 }
 
 // small is how many times smaller than the largest block of a call what comes out may be: masks and statistics are
 // not it.
 const small = 16
 
-// parts looks at a call, false where backward needs nothing of it.
-func (d *draft) parts(c *instance) (x part, ok bool) {
+// parts looks at a call. Of one of which backward needs nothing, nothing is saved.
+func (d *draft) parts(c *instance) (x part) {
 	p := c.pass
 	lives := d.t.Lives
 	x = part{out: -1, over: lives[c.rows[len(c.rows)-1]].Born, start: p.begin - 1, last: -1}
@@ -67,11 +78,11 @@ func (d *draft) parts(c *instance) (x part, ok bool) {
 		}
 	}
 	if len(x.saved) == 0 {
-		return x, false
+		return x
 	}
 	// Its backward begins when that of the code behind it is over.
 	for row := c.rows[len(c.rows)-1] + 1; row < p.rows.to && lives[row].Born < p.begin; row++ {
-		if e := d.end(row); e < first && e > x.start && d.saved(p, row) {
+		if e := d.end(row); e < min(first, p.stop) && e > x.start && d.saved(p, row) {
 			x.start = e
 		}
 	}
@@ -81,29 +92,16 @@ func (d *draft) parts(c *instance) (x part, ok bool) {
 		slices.Sort(x.saved)
 		first, x.last, x.inner = min(first, d.end(x.out)), max(x.last, d.end(x.out)), true
 	}
-	x.start = max(x.start, d.nodes[first-1])
+	x.first = first
+	x.start = max(x.start, d.nodes[min(first, p.stop)-1])
 	if x.start >= first {
 		x.start = first - 1
 	}
-	return x, true
-}
-
-// cut reports whether the recording ends before the backward of a call, or a request fails before it.
-func (d *draft) cut(p *pass, x *part) bool {
-	if p.open || int(x.start)+1 >= d.t.Trace.Len() {
-		return true
-	}
-	for i := range d.t.OOMs {
-		if e := int32(d.t.OOMs[i].Event); e >= p.first && e <= x.start {
-			return true
-		}
-	}
-	return false
+	return x
 }
 
 // recompute checkpoints one call.
 func (d *draft) recompute(c *instance, x *part, e *Applied) {
-	e.calls++
 	for _, row := range x.saved {
 		if row == x.out {
 			d.until(row, x.start)
@@ -111,7 +109,7 @@ func (d *draft) recompute(c *instance, x *part, e *Applied) {
 			e.count(d.run, row)
 		}
 	}
-	if d.cut(c.pass, x) {
+	if !x.back || int(x.start)+1 >= d.t.Trace.Len() {
 		return // the recording ends before that
 	}
 	// Again, in the order of then, up to the last that backward needs.

@@ -20,7 +20,7 @@ const (
 	busPerSecond   = 20e9
 	linksPerSecond = 100e9
 	launchSeconds  = 5e-6
-	smallerBatch   = 0.03 // for each time that a batch is cut in two: kernels are less well filled
+	smallerBatch   = 0.03 // for each batch more that a step is cut into: kernels are less well filled
 )
 
 // leastStep is how long a step takes at least where its time was not recorded, per byte that it allocates.
@@ -59,16 +59,18 @@ func (d *draft) price(c *Change, a *Applied) {
 	if a.recomputed > 0 {
 		a.Cost.Recomputed = min(float64(a.recomputed)/float64(max(d.forwardBytes(), 1)), 1)
 	}
-	a.Cost.Bus = a.moved / passes
-	seconds := float64(a.Cost.Bus) / busPerSecond
+	moved := a.moved / passes
+	seconds := float64(moved) / busPerSecond
+	if c.Kind == Zero {
+		seconds = float64(moved) / linksPerSecond
+	} else {
+		a.Cost.Bus = moved
+	}
 	switch c.Kind {
 	case Foreach, InBackward:
 		const kernels = 10 // that Adam launches for a parameter
 		a.Cost.Launches = kernels * a.params
 		seconds += float64(a.Cost.Launches) * launchSeconds
-	case Zero:
-		seconds += float64(a.moved) / linksPerSecond
-		a.Cost.Bus = 0
 	case Accumulate:
 		a.Cost.Time = smallerBatch * float64(c.n-1)
 	}

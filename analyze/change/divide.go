@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/whatif"
 )
 
 // zero shares what ranks hold alike: the optimizer's state (stage 1), gradients too (2), parameters too (3).
@@ -15,7 +16,7 @@ func (d *draft) zero(stage int, ranks int64, e *Applied) {
 	full := slices.Clone(d.sizes)
 	for row := range d.rows() {
 		if d.gradient(row) {
-			e.moved += int64(stage) * d.sizes[row] / int64(max(len(d.passes), 1))
+			e.moved += int64(stage) * d.sizes[row]
 		}
 	}
 	for row := range d.t.Lives {
@@ -47,6 +48,11 @@ func (d *draft) zero(stage int, ranks int64, e *Applied) {
 
 // shareGradients keeps of each gradient, as soon as it is complete, the rank's part alone.
 func (d *draft) shareGradients(ranks int64, e *Applied) {
+	for i := range d.added {
+		if x := &d.added[i]; d.gradient(x.Like) {
+			x.parts = ranks // those of smaller batches before
+		}
+	}
 	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
 		if !d.gradient(row) {
 			continue
@@ -77,7 +83,7 @@ func (d *draft) gather(full []int64) {
 		for g := range groups {
 			for k := range groups[g].calls {
 				if c := &groups[g].calls[k]; c.pass == p {
-					if x, ok := d.parts(c); ok {
+					if x := d.parts(c); len(x.saved) > 0 {
 						units = append(units, unit{c, x})
 					}
 				}
@@ -138,6 +144,48 @@ func (d *draft) accumulate(parts int64, e *Applied) {
 				d.sizes[row] /= parts
 				e.count(d.run, row)
 			}
+		}
+		if p.stop != whatif.Never {
+			d.owe(i)
+		}
+	}
+	if d.p.OOMs == len(d.t.OOMs) { // their requests come behind the rows
+		for i := range d.t.OOMs {
+			row := len(d.t.Lives) + i
+			if d.passOf(int32(d.t.OOMs[i].Event)) != nil && d.sizes[row]%parts == 0 {
+				d.sizes[row] /= parts
+			}
+		}
+	}
+}
+
+// owe brings in the gradients of smaller batches before a pass that stops before it has made its own: those of the pass
+// before it, or one for each parameter.
+func (d *draft) owe(i int) {
+	p := &d.passes[i]
+	made := map[int64]int{} // by size
+	for row := p.rows.from; row < p.rows.to; row++ {
+		if d.gradient(row) {
+			made[d.sizes[row]]++
+		}
+	}
+	all := span{0, p.rows.to}
+	of := func(row int32) bool { return d.is(row, category.Parameter) }
+	if i > 0 {
+		all = d.passes[i-1].rows
+		of = func(row int32) bool { return d.gradient(row) && d.end(row) <= p.first }
+	}
+	until := int32(whatif.Never)
+	if int(p.end) < d.t.Trace.Len() {
+		until = p.end
+	}
+	for row := all.from; row < all.to; row++ {
+		switch n := d.sizes[row]; {
+		case !of(row):
+		case made[n] > 0:
+			made[n]--
+		default:
+			d.add(row, p.first, until)
 		}
 	}
 }

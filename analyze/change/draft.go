@@ -63,6 +63,56 @@ func (d *draft) turn(event, n int32) int32 {
 	return at
 }
 
+// ahead is the allocated memory that a pass with a request that failed needs if it goes on as the one before it went:
+// the peak of that, with what came to stay since. It is 0 where there are no such passes.
+func (d *draft) ahead() int64 {
+	i := d.failedIn()
+	if i < 1 {
+		return 0
+	}
+	before, p := &d.passes[i-1], &d.passes[i]
+	// each calls a function with what is there from an event up to another, that included.
+	each := func(yield func(from, to int32, bytes int64)) {
+		for row, n := range d.sizes[:len(d.t.Lives)] {
+			if !d.drop[row] {
+				yield(d.t.Lives[row].Born, d.last(int32(row)), n)
+			}
+		}
+		for i := range d.added {
+			if x := &d.added[i]; x.Until == 0 { // else it is gone within an event
+				yield(x.Born, x.Freed, x.size(d))
+			}
+		}
+	}
+	change := make([]int64, before.end-before.first+2)
+	each(func(from, to int32, bytes int64) {
+		if from < before.end && to >= before.first {
+			change[max(from-before.first, 0)] += bytes
+			change[min(to, before.end)-before.first+1] -= bytes
+		}
+	})
+	var level, most int64
+	peak := before.first
+	for k, c := range change {
+		if level += c; level > most {
+			most, peak = level, before.first+int32(k)
+		}
+	}
+	each(func(from, to int32, bytes int64) {
+		if from > peak && from < p.first && to >= p.stop {
+			most += bytes
+		}
+	})
+	return most
+}
+
+func (x *extra) size(d *draft) int64 {
+	if x.bytes != 0 {
+		return x.bytes
+	}
+	return max((d.sizes[x.Like]+x.parts-1)/x.parts, 1)
+}
+
 // program is what the changes come to.
 func (d *draft) program() (*whatif.Program, error) {
 	e := whatif.Edits{Sizes: slices.Clone(d.sizes), Ends: d.ends}
@@ -74,9 +124,7 @@ func (d *draft) program() (*whatif.Program, error) {
 	for i := range d.added {
 		x := &d.added[i]
 		l := x.Life
-		if l.Bytes = x.bytes; l.Bytes == 0 {
-			l.Bytes = max((d.sizes[l.Like]+x.parts-1)/x.parts, 1)
-		}
+		l.Bytes = x.size(d)
 		e.Added = append(e.Added, l)
 	}
 	return d.p.Edited(e)

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"context"
 	"slices"
 
 	"github.com/snapana/snapana/analyze/frames"
@@ -127,14 +128,26 @@ func (d *draft) offloadSaved(e *Applied) {
 			}
 		}
 		before := d.freedBefore(p, saved)
+		next := int32(-1) // where a request fails in backward, the one that is back for the operation that needs it
+		for _, row := range saved {
+			if !p.open && d.end(row) >= p.stop {
+				next = row
+			}
+		}
 		for k, row := range saved {
 			end := d.last(row)
 			if !d.until(row, d.leaves(row)) {
 				continue
 			}
 			e.count(d.run, row)
-			d.add(row, min(before[k]+1, end), end)
 			e.moved += 2 * d.sizes[row]
+			switch {
+			case row == next:
+				before[k] = d.nodes[p.stop-1]
+			case d.end(row) >= p.stop:
+				continue // the recording ends before it is needed
+			}
+			d.add(row, min(before[k]+1, end), end)
 		}
 	}
 }
@@ -155,8 +168,8 @@ func (d *draft) freedBefore(p *pass, rows []int32) []int32 {
 }
 
 // noGrad keeps nothing for a backward of what code at a line calls. What that returns lives as recorded.
-func (d *draft) noGrad(where *place, e *Applied) {
-	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
+func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
+	for row := int32(d.warm); int(row) < len(d.t.Lives) && ctx.Err() == nil; row++ {
 		depth := where.depth(d.t.Lives[row].Stack)
 		if depth < 0 || d.phase(row) != inProgram {
 			continue
@@ -169,8 +182,8 @@ func (d *draft) noGrad(where *place, e *Applied) {
 
 // del lets go of what code at a line got when the statement behind is over, of which is taken that it is the last to
 // read it. What a graph keeps for a backward pass stays.
-func (d *draft) del(where *place, e *Applied) {
-	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
+func (d *draft) del(ctx context.Context, where *place, e *Applied) {
+	for row := int32(d.warm); int(row) < len(d.t.Lives) && ctx.Err() == nil; row++ {
 		stack := d.t.Lives[row].Stack
 		depth := where.depth(stack)
 		if depth < 0 || d.phase(row) != inProgram {

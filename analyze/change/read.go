@@ -9,6 +9,7 @@ import (
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -25,8 +26,10 @@ type run struct {
 	passes []pass
 	calls  []call // of optimizers
 
-	kept  []bool  // by stack, whether a pass keeps what it allocates
-	nodes []int32 // by event, the last event at which a node of a backward pass was over, see findNodes
+	kept []bool // by stack, whether a pass keeps what it allocates
+	// guessed says that no backward pass told what is kept, see guess.
+	guessed bool
+	nodes   []int32 // by event, the last event at which a node of a backward pass was over, see findNodes
 }
 
 // phase is what the program did where it allocated.
@@ -47,6 +50,7 @@ type pass struct {
 	end         int32 // the event of the next allocation by other code, or the trace's length
 	rows        span  // allocated from first to end
 	open        bool  // the trace ends, or a request fails, before it begins; begin is then where
+	stop        int32 // the event at which a request fails or the trace ends within it, whatif.Never for none
 }
 
 // call is a step of an optimizer: allocations with nothing else between them.
@@ -113,7 +117,8 @@ func (r *run) findPasses() {
 		}
 		switch p {
 		case inBackward:
-			r.passes = append(r.passes, pass{born(start), born(row), born(to - 1), born(to), span{start, to}, false})
+			r.passes = append(r.passes, pass{first: born(start), begin: born(row), last: born(to - 1),
+				end: born(to), rows: span{start, to}})
 			start = to
 		case inOptimizer:
 			r.calls = append(r.calls, call{span{row, to}, born(row), born(to)})
@@ -124,20 +129,65 @@ func (r *run) findPasses() {
 	r.kept = make([]bool, len(r.phases))
 	for i := range r.passes {
 		p := &r.passes[i]
+		p.stop = r.stopOf(p)
 		for row := p.rows.from; row < p.rows.to; row++ {
-			r.kept[r.t.Lives[row].Stack] = r.kept[r.t.Lives[row].Stack] || r.saved(p, row)
+			id := r.t.Lives[row].Stack
+			r.kept[id] = r.kept[id] || r.end(row) < p.stop && r.saved(p, row)
 		}
 	}
-	if start < n && r.trains {
-		p := pass{first: born(start), begin: events, last: events, end: events + 1, rows: span{start, n}, open: true}
-		for i := range r.t.OOMs {
-			if e := int32(r.t.OOMs[i].Event); e >= p.first {
-				p.begin = e
-				break
-			}
-		}
+	if start == n {
+		r.guess()
+		return
+	}
+	p := pass{first: born(start), begin: events, last: events, end: events + 1, rows: span{start, n}, open: true}
+	if p.stop = r.stopOf(&p); p.stop < events {
+		p.begin = p.stop
+	}
+	if r.trains || p.stop < events {
 		r.passes = append(r.passes, p)
 	}
+	r.guess()
+	if !r.trains && !r.guessed {
+		r.passes = nil
+	}
+}
+
+// guess takes what modules made and is there when a request fails for kept, where no backward pass came so far as to
+// tell.
+func (r *run) guess() {
+	if slices.Contains(r.kept, true) {
+		return
+	}
+	for i := range r.passes {
+		p := &r.passes[i]
+		if int(p.stop) >= r.t.Trace.Len() {
+			continue
+		}
+		for row := p.rows.from; row < p.rows.to; row++ {
+			c, _ := r.uses.Of(row)
+			if (c == category.Activation || c == category.AutogradSaved) && r.end(row) > p.stop {
+				r.kept[r.t.Lives[row].Stack], r.guessed = true, true
+			}
+		}
+	}
+}
+
+// stopOf is where a pass stops.
+func (r *run) stopOf(p *pass) int32 {
+	for i := range r.t.OOMs {
+		if e := int32(r.t.OOMs[i].Event); e >= p.first && e <= p.end {
+			return e
+		}
+	}
+	if events := int32(r.t.Trace.Len()); p.end >= events {
+		return events
+	}
+	return whatif.Never
+}
+
+// failedIn is the first pass in which a request failed, -1 for none.
+func (r *run) failedIn() int {
+	return slices.IndexFunc(r.passes, func(p pass) bool { return int(p.stop) < r.t.Trace.Len() })
 }
 
 // passOf is the pass that an event lies in, nil for none.
@@ -160,10 +210,10 @@ func (r *run) end(row int32) int32 {
 // saved reports whether a pass keeps a row, which was made on the way to its loss, for its backward.
 func (r *run) saved(p *pass, row int32) bool {
 	l := &r.t.Lives[row]
-	if p.open && !r.kept[l.Stack] {
-		return false
-	}
 	end := r.end(row)
+	if end >= p.stop && !r.kept[l.Stack] {
+		return false // what is there then was not all kept for backward
+	}
 	return r.phase(row) == inProgram && l.Born >= p.first && l.Born < p.begin && end > p.begin && end <= p.end
 }
 

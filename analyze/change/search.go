@@ -34,6 +34,18 @@ type Set struct {
 	applied []Applied
 }
 
+// rank is by how much a set is tried and named later than others: what it costs, and for each change that computes with
+// fewer bits as much as a step that takes twice as long.
+func (s *Set) rank() float64 {
+	by := s.Time
+	for i := range s.applied {
+		if s.applied[i].Kind == DType {
+			by++
+		}
+	}
+	return by
+}
+
 // Refused is a change that cannot be replayed.
 type Refused struct {
 	Change string `json:"change"`
@@ -45,7 +57,7 @@ type Refused struct {
 const mostSets = 40
 
 // Candidates are the changes that are worth a try where nobody names any: those that one process can make by itself and
-// that leave what it computes as it is.
+// that leave what it computes as it is, but for the bits of the optimizer's state.
 func (in *Input) Candidates() []Change {
 	r := in.run()
 	texts := []string{string(FreeLeak), "foreach=off", string(InBackward)}
@@ -82,7 +94,7 @@ const closeTo = 50
 
 // enough reports whether a replay fits, and leaves something where more may come behind.
 func (f *Found) enough(o *Outcome) bool {
-	return o.Fits != nil && *o.Fits && (!f.Cut || o.Spare*closeTo >= f.Capacity.Reservable)
+	return !f.Early && o.Fits != nil && *o.Fits && o.Short == 0 && (!f.Cut || o.Spare*closeTo >= f.Capacity.Reservable)
 }
 
 // Evidence is the search as a finding keeps it.
@@ -143,32 +155,31 @@ func Search(ctx context.Context, in *Input, changes []Change, most int) (*Found,
 		return nil, err
 	}
 	f := &Found{Answer: *a, Tried: []Set{}, Refused: []Refused{}, All: true}
-	s := &searcher{in: in, r: in.run(), found: f}
+	s := &searcher{in: in, found: f}
 	if changes == nil {
+		if f.Before.Fits != nil && *f.Before.Fits {
+			return f, nil
+		}
 		changes = in.Candidates()
 	}
 	if err := s.singles(ctx, changes); err != nil {
 		return nil, err
 	}
-	if err := s.sets(ctx, cmp.Or(most, mostSets)); err != nil {
-		return nil, err
+	if !f.Early { // nothing that is found then is known to be enough
+		if err := s.sets(ctx, cmp.Or(most, mostSets)); err != nil {
+			return nil, err
+		}
 	}
 	s.finish()
 	if s.best == nil {
 		return f, nil
 	}
-	q, applied, err := amend(s.r, in.Program, s.best)
-	if err != nil {
-		return nil, err
-	}
-	f.Changes = applied
-	f.After, err = in.replay(ctx, q, &f.Answer)
+	f.Changes, f.After, err = in.try(ctx, s.best, &f.Answer)
 	return f, err
 }
 
 type searcher struct {
 	in    *Input
-	r     *run
 	found *Found
 
 	usable []Change
@@ -189,7 +200,7 @@ func (s *searcher) singles(ctx context.Context, changes []Change) error {
 			s.found.Refused = append(s.found.Refused, Refused{Change: changes[i].Text, Err: err})
 			continue
 		}
-		s.usable, s.costs = append(s.usable, changes[i]), append(s.costs, set.Time)
+		s.usable, s.costs = append(s.usable, changes[i]), append(s.costs, set.rank())
 		s.keep(changes[i:i+1], set)
 	}
 	return nil
@@ -197,29 +208,28 @@ func (s *searcher) singles(ctx context.Context, changes []Change) error {
 
 // try makes a set of changes and replays it.
 func (s *searcher) try(ctx context.Context, set []Change) (*Set, error) {
-	q, applied, err := amend(s.r, s.in.Program, set)
-	if err != nil {
-		return nil, err
-	}
-	out := &Set{applied: applied}
+	applied, after, err := s.in.try(ctx, set, &s.found.Answer)
+	out := &Set{After: after, applied: applied}
 	for i := range applied {
 		out.Changes = append(out.Changes, applied[i].Change)
 		out.Time += applied[i].Cost.Time
 	}
-	out.After, err = s.in.replay(ctx, q, &s.found.Answer)
 	return out, err
 }
 
 // keep notes what came of a set.
 func (s *searcher) keep(changes []Change, set *Set) {
 	fits := set.After.Fits != nil && *set.After.Fits
-	if s.found.enough(&set.After) && (s.best == nil || set.Time < s.least) {
-		s.best, s.least = slices.Clone(changes), set.Time
+	if s.found.enough(&set.After) && (s.best == nil || set.rank() < s.least) {
+		s.best, s.least = slices.Clone(changes), set.rank()
 	}
 	if fits || len(changes) == 1 {
 		s.found.Tried = append(s.found.Tried, *set)
 	}
 }
+
+// mostTogether bounds the changes of one set.
+const mostTogether = 4
 
 // sets tries changes together, the cheapest sets first, until one fits.
 func (s *searcher) sets(ctx context.Context, most int) error {
@@ -231,7 +241,7 @@ func (s *searcher) sets(ctx context.Context, most int) error {
 	for i := range s.usable {
 		for _, b := range all[:len(all):len(all)] {
 			no := func(k int) bool { return s.usable[k].excludes(&s.usable[i]) }
-			if len(b.of) < 4 && !slices.ContainsFunc(b.of, no) {
+			if len(b.of) < mostTogether && !slices.ContainsFunc(b.of, no) {
 				all = append(all, some{append(slices.Clone(b.of), i), b.cost + s.costs[i]})
 			}
 		}
@@ -261,7 +271,7 @@ func (s *searcher) sets(ctx context.Context, most int) error {
 		}
 		s.keep(set, out)
 	}
-	return nil
+	return s.strongest(ctx)
 }
 
 // strongest tries together, of each part, the change that saves most, where nothing else fits.
@@ -270,13 +280,16 @@ func (s *searcher) strongest(ctx context.Context) error {
 		return nil
 	}
 	var set []Change
-	singles := slices.Clone(s.found.Tried)
+	singles := slices.DeleteFunc(slices.Clone(s.found.Tried), func(t Set) bool { return len(t.Changes) > 1 })
 	slices.SortStableFunc(singles, func(a, b Set) int { return cmp.Compare(a.After.ReservedPeak, b.After.ReservedPeak) })
 	for i := range singles {
 		k := slices.IndexFunc(s.usable, func(c Change) bool { return c.Text == singles[i].Changes[0] })
 		if !slices.ContainsFunc(set, func(c Change) bool { return c.excludes(&s.usable[k]) }) {
 			set = append(set, s.usable[k])
 		}
+	}
+	if len(set) < 2 || s.found.All && len(set) <= mostTogether {
+		return nil // it was tried
 	}
 	out, err := s.try(ctx, set)
 	if err == nil {
@@ -295,7 +308,7 @@ func (s *searcher) finish() {
 	}
 	slices.SortStableFunc(s.found.Tried, func(a, b Set) int {
 		if fits(&a) == 0 && fits(&b) == 0 {
-			return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(len(a.Changes), len(b.Changes)))
+			return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(len(a.Changes), len(b.Changes)))
 		}
 		return cmp.Or(fits(&a)-fits(&b), cmp.Compare(a.After.ReservedPeak, b.After.ReservedPeak))
 	})

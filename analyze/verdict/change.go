@@ -46,6 +46,9 @@ func SaySearch(f *change.Found) {
 	switch {
 	case *f.Before.Fits:
 		f.Text = "The run fits as it is: " + room(&f.Before) + "."
+	case len(f.Changes) == 0 && f.Early && len(f.Tried) > 0 && *f.Tried[0].After.Fits:
+		f.Text = "With " + units.List(f.Tried[0].Changes) + " the run fits up to the request that failed. It failed before " +
+			"anything tells what the rest of a step needs: gradients and the optimizer's state come on top."
 	case len(f.Changes) == 0 && len(f.Tried) > 0 && *f.Tried[0].After.Fits:
 		f.Text = "With " + units.List(f.Tried[0].Changes) + " the run fits up to the request that failed, with too little " +
 			"to spare to be sure of what comes behind it."
@@ -55,7 +58,9 @@ func SaySearch(f *change.Found) {
 			f.Text = "None of these changes makes the run fit; not all sets of them were tried."
 		}
 	default:
-		f.Text = "The cheapest that fits: " + lower(f.Text)
+		if f.Accuracy.Trusted {
+			f.Text = "The cheapest that fits: " + lower(f.Text)
+		}
 		if !f.All {
 			f.Text += " Not all sets were tried."
 		}
@@ -91,6 +96,9 @@ func room(o *change.Outcome) string {
 		return "that is not enough: a request fails all the same"
 	case !*o.Fits:
 		return "that is not enough, by " + units.Bytes(-o.Spare)
+	case o.Short > 0:
+		return fmt.Sprintf("it fits up to the request that failed, and %s are missing if it goes on like the pass before",
+			units.Bytes(o.Short))
 	case o.Spare < 0:
 		return "it fits, but only because PyTorch frees its cache in between"
 	}
@@ -113,7 +121,7 @@ func changed(c *change.Applied) string {
 	case change.NoGrad:
 		return fmt.Sprintf("Nothing is kept for backward of what %s calls: %s end early.", c.Line, blocks)
 	case change.Checkpoint:
-		return fmt.Sprintf("%d of the %s that %s calls in each pass are computed again in backward; %s end with "+
+		return fmt.Sprintf("%d of the %s called from %s in each pass are computed again in backward; %s end with "+
 			"forward instead.", c.Modules, units.Plural(c.OfThose, "module"), c.Line, blocks)
 	case change.Offload:
 		return fmt.Sprintf("%s move to the host's memory.", capital(blocks))
@@ -134,11 +142,12 @@ func changed(c *change.Applied) string {
 func assumed(a *change.Assumption) string {
 	switch a.Kind {
 	case change.TakenFor:
-		if a.Name == "" || strings.Contains(a.Name, ":") {
-			return fmt.Sprintf("%s allocates nothing that leaks; the only leak found, from %s, is taken for it.", a.Name, a.Line)
-		}
 		return fmt.Sprintf("Snapshots do not record names of modules: those that %s calls one after another are taken for those of "+
 			"%s.", a.Line, a.Name)
+	case change.OnlyLeak:
+		return fmt.Sprintf("%s allocates nothing that leaks; the only leak found, from %s, is taken for it.", a.Name, a.Line)
+	case change.KeptAtFailure:
+		return "Backward keeps all that modules made and that was there when the request failed: no backward pass tells."
 	case change.NonReentrant:
 		return "torch.utils.checkpoint runs with use_reentrant=False; the other form keeps a little more."
 	case change.LastReader:
@@ -148,7 +157,7 @@ func assumed(a *change.Assumption) string {
 	case change.StepsAtOnce:
 		return "Nothing else needs the gradients: no clipping, no accumulation, no norm."
 	case change.DividesEvenly:
-		return "All that a pass makes, but for gradients, grows with the batch."
+		return "All that a pass makes, but for gradients, grows with the batch, which has as many samples as parts at least."
 	case change.KeepsAll:
 		return "The optimizer steps once for all parts, and gradients add up until then."
 	case change.Shards:
@@ -213,7 +222,7 @@ func lacks(e *change.RefusedError) string {
 	case change.NoParams:
 		return "parameters cannot be told from other memory: they were there before the recording began"
 	case change.NoSteps:
-		return "the recording has no such step"
+		return "the recording has no such step; they count from 0"
 	case change.NoLeak:
 		return "no leak was found"
 	case change.Contradiction:
@@ -267,7 +276,10 @@ func alone(n int) string {
 	if n == 1 {
 		return " and is not enough"
 	}
-	return ", and neither is enough alone"
+	if n == 2 {
+		return ", and neither is enough alone"
+	}
+	return ", and none of them is enough alone"
 }
 
 // amended is what to do for a set of changes, as the subject of a sentence.
@@ -287,18 +299,18 @@ func doing(c *finding.ProgramChange) string {
 		return "freeing what leaks from " + c.Line
 	case change.Checkpoint:
 		if c.Modules == 1 && c.Of > 1 {
-			return fmt.Sprintf("checkpointing the first of the %d modules that %s calls", c.Of, c.Line)
+			return fmt.Sprintf("checkpointing the first of the %d modules called from %s", c.Of, c.Line)
 		}
 		if c.Modules < c.Of {
-			return fmt.Sprintf("checkpointing the first %d of the %d modules that %s calls", c.Modules, c.Of, c.Line)
+			return fmt.Sprintf("checkpointing the first %d of the %d modules called from %s", c.Modules, c.Of, c.Line)
 		}
-		return fmt.Sprintf("checkpointing the %s that %s calls", units.Plural(c.Modules, "module"), c.Line)
+		return fmt.Sprintf("checkpointing the %s called from %s", units.Plural(c.Modules, "module"), c.Line)
 	case change.Foreach:
 		return "foreach=False for the optimizer"
 	case change.InBackward:
 		return "stepping the optimizer in backward"
 	case change.Accumulate:
-		return fmt.Sprintf("splitting each batch into %s micro-batches", value)
+		return fmt.Sprintf("splitting each batch, if it has %s samples or more, into %s micro-batches", value, value)
 	case change.Offload:
 		if value == "optimizer" {
 			return "keeping the optimizer's state on the CPU"

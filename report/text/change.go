@@ -93,6 +93,9 @@ func (d *doc) changeHead(a *change.Answer, why string) {
 		d.list("Start", []string{"what was there before the trace is allocated again, in both replays"}, 0)
 	}
 	d.list("Device", []string{capacityText(&a.Capacity)}, 0)
+	if a.Doubt != "" {
+		d.list("Note", []string{a.Doubt}, 0)
+	}
 }
 
 // changed prints one change, with what it assumes and costs.
@@ -117,6 +120,8 @@ func fitText(o *change.Outcome) string {
 		return ", does not fit: a request fails"
 	case !*o.Fits:
 		return ", does not fit: " + units.Bytes(-o.Spare) + " too little"
+	case o.Short > 0:
+		return ", fits up to the failure, " + units.Bytes(o.Short) + " too little behind it"
 	case o.Spare < 0:
 		return ", fits when the cache is freed in between"
 	}
