@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/fit"
 	"github.com/snapana/snapana/analyze/units"
 )
@@ -134,4 +135,44 @@ func FitProof(r *fit.Result) (out []string) {
 		out = append(out, "Reserved peaks with the order of requests of the other recording: "+units.List(order)+".")
 	}
 	return out
+}
+
+// FitWord is the answer in a word, with its tone.
+func FitWord(r *fit.Result) (string, finding.Tone) {
+	switch {
+	case r.Limit == nil:
+		return "Predicted", finding.Neutral
+	case r.Largest == nil:
+		return "Full", finding.Bad
+	}
+	return "Fits", finding.Good
+}
+
+// FitLaw says how the peak grows over a stretch of values, and where it is.
+func FitLaw(r *fit.Result, s *fit.Stretch) string {
+	law := "peak = " + s.Law
+	if len(r.Laws) > 1 {
+		to := ""
+		if s.To > s.From {
+			to = " to " + units.Count(s.To)
+		}
+		law = fmt.Sprintf("%s %s%s: %s", r.Names[0], units.Count(s.From), to, law)
+	}
+	return law + ", " + FitPlace(&s.Peak)
+}
+
+// FitAnswer says whether a value fits, "" where that was not asked.
+func FitAnswer(p *fit.Prediction) string {
+	switch {
+	case p.Fits == nil:
+		return ""
+	case *p.Fits:
+		return either(p.Sure, "yes", "probably")
+	}
+	return either(p.Sure, "no", "probably not")
+}
+
+// FitUnproven says of which memory no law is proven, and why.
+func FitUnproven(u *fit.Unproven) string {
+	return fmt.Sprintf("%s (%s to %s) at %s: %s", units.Bytes(u.Bytes), units.Bytes(u.Low), units.Bytes(u.High), u.Site, u.Why)
 }

@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,7 +12,9 @@ import (
 
 	"github.com/snapana/snapana/analyze/fit"
 	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/report/html"
 	"github.com/snapana/snapana/report/json"
+	"github.com/snapana/snapana/report/place"
 	"github.com/snapana/snapana/report/plot"
 	"github.com/snapana/snapana/report/text"
 )
@@ -46,7 +50,7 @@ PyTorch's caching allocator with the sizes that the laws give.`,
 	f.device.add(fl)
 	f.format.add(cmd)
 	f.out.add(fl, "print JSON", "")
-	fl.StringVarP(&f.picture, "output", "o", "", "also draw the peaks in `FILE` ("+pictures+")")
+	fl.StringVarP(&f.picture, "output", "o", "", "also draw the peaks in `FILE` (.png or .svg), or write a page (.html)")
 	return cmd
 }
 
@@ -70,10 +74,11 @@ func (f *fitFlags) run(cmd *cobra.Command, args []string) error {
 		return err
 	}
 	var to plot.Medium
-	if f.picture != "" {
+	page := strings.ToLower(filepath.Ext(f.picture)) == ".html"
+	if f.picture != "" && !page {
 		var err error
 		if to, err = medium("-o", f.picture); err != nil {
-			return err
+			return fmt.Errorf("%w, or in .html for a page", err)
 		}
 	}
 	names, points, err := values("--at", f.at)
@@ -117,7 +122,12 @@ func (f *fitFlags) run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	if f.picture != "" {
+	switch {
+	case page:
+		if err := place.WriteBy(f.picture, func(w io.Writer) error { return html.WriteFit(w, r) }); err != nil {
+			return written(err)
+		}
+	case f.picture != "":
 		if err := draw(cmd.Context(), "picture", plot.Fit(r), f.picture, to); err != nil {
 			return err
 		}

@@ -19,23 +19,8 @@ func Fit(r *predicted.Result) Plot {
 }
 
 func fitPage(to Medium, r *predicted.Result) *page {
-	last := r.Predictions[len(r.Predictions)-1].Values
-	var list []predicted.Prediction
-	for _, p := range r.Predictions {
-		if slices.Equal(p.Values[1:], last[1:]) {
-			list = append(list, p)
-		}
-	}
-	slices.SortStableFunc(list, func(a, b predicted.Prediction) int { return slices.Compare(a.Values, b.Values) })
-	top, span := r.Capacity.Reservable, int64(1)
-	for _, p := range list {
-		top, span = max(top, p.ReservedHigh), max(span, p.At)
-	}
-	for _, rec := range r.Recorded {
-		if slices.Equal(rec.Values[1:], last[1:]) {
-			top, span = max(top, rec.ReservedPeak), max(span, rec.At)
-		}
-	}
+	peaks := chart.NewFitPeaks(r)
+	list, top, span := peaks.List, peaks.Top, peaks.Span
 	p := newPage(to, "Peak memory by "+r.Names[0], verdict.Fit(r))
 	keys := []key{{"reserved, predicted", line(chart.ColorLive)}, {"its bounds", solid(chart.ColorReleasable)},
 		{"allocated", line(chart.ColorAllocated)}, {"recorded", dot}}
@@ -63,10 +48,8 @@ func fitPage(to Medium, r *predicted.Result) *page {
 		for _, pt := range reserved {
 			f.DrawGlyphNoClip(vgdraw.GlyphStyle{Color: chart.ColorLive, Radius: 3, Shape: vgdraw.CircleGlyph{}}, pt)
 		}
-		for _, rec := range r.Recorded {
-			if slices.Equal(rec.Values[1:], last[1:]) {
-				f.DrawGlyphNoClip(peakGlyph(chart.ColorInk), f.at(float64(rec.At), rec.ReservedPeak))
-			}
+		for _, rec := range peaks.Recorded {
+			f.DrawGlyphNoClip(peakGlyph(chart.ColorInk), f.at(float64(rec.At), rec.ReservedPeak))
 		}
 		if n := r.Capacity.Reservable; n > 0 {
 			y := f.y(float64(n))

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/fit"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/verdict"
@@ -27,27 +26,14 @@ func FitMarkdown(w io.Writer, r *fit.Result, o Options) error {
 
 func (d *doc) predicted(r *fit.Result) {
 	d.margin = 10
-	word, tone := "Predicted", finding.Neutral
-	switch {
-	case r.Limit == nil:
-	case r.Largest == nil:
-		word, tone = "Full", finding.Bad
-	default:
-		word, tone = "Fits", finding.Good
-	}
+	word, tone := verdict.FitWord(r)
 	d.heading(word, tone, verdict.Fit(r), 0)
 	if next := verdict.FitLimit(r); next != "" {
 		d.sayings("Next", []string{next})
 	}
 	var laws []string
 	for i := range r.Laws {
-		s := &r.Laws[i]
-		text := "peak = " + s.Law
-		if len(r.Laws) > 1 {
-			to := when(s.To > s.From, " to %s", units.Count(s.To))
-			text = fmt.Sprintf("%s %s%s: %s", r.Names[0], units.Count(s.From), to, text)
-		}
-		laws = append(laws, text+", "+verdict.FitPlace(&s.Peak))
+		laws = append(laws, verdict.FitLaw(r, &r.Laws[i]))
 	}
 	d.sayings("Law", laws)
 	d.gap()
@@ -67,9 +53,7 @@ func (d *doc) predicted(r *fit.Result) {
 			unproven = append(unproven, more(len(r.Unproven)-i, "site"))
 			break
 		}
-		u := &r.Unproven[i]
-		unproven = append(unproven, fmt.Sprintf("%s (%s to %s) at %s: %s", units.Bytes(u.Bytes), units.Bytes(u.Low),
-			units.Bytes(u.High), u.Site, u.Why))
+		unproven = append(unproven, verdict.FitUnproven(&r.Unproven[i]))
 	}
 	d.sayings("Unproven", unproven)
 	d.sayings("Mind", r.Notes)
@@ -112,14 +96,7 @@ func (d *doc) predictions(r *fit.Result) {
 		if low == high {
 			low, high = "", ""
 		}
-		fits := ""
-		if p.Fits != nil {
-			fits = map[bool]string{true: "yes", false: "no"}[*p.Fits]
-			if !p.Sure {
-				fits = map[bool]string{true: "probably", false: "probably not"}[*p.Fits]
-			}
-		}
-		t.row(append(row, units.Size(p.ReservedPeak), low, high, units.Size(p.AllocatedPeak), fits,
+		t.row(append(row, units.Size(p.ReservedPeak), low, high, units.Size(p.AllocatedPeak), verdict.FitAnswer(p),
 			when(p.Recorded, "recorded"))...)
 	}
 }
