@@ -46,13 +46,14 @@ type Moment string
 // The moments.
 const (
 	Peak      Moment = "peak"      // those that were live when most was active
+	OOM       Moment = "oom"       // those that were live at the last failure
 	End       Moment = "end"       // those that were live at the end of the trace
 	Allocated Moment = "allocated" // all that the trace has, whenever they were freed
 	Leaked    Moment = "leaked"    // those that loops left behind, as findings of growth count them
 )
 
 // Moments lists all.
-func Moments() []Moment { return []Moment{Peak, End, Allocated, Leaked} }
+func Moments() []Moment { return []Moment{Peak, OOM, End, Allocated, Leaked} }
 
 // Partition is the folder below the tables' own that the files of a snapshot go to, named as Hive does: readers make a
 // column of each "name=value". An unknown rank is Hive's word for NULL.

@@ -54,6 +54,9 @@ func sums(r *analyze.Result) map[export.Moment]int64 {
 		if d.Timeline.HasHistory() {
 			out[export.Peak] += d.Timeline.PeakActive.Bytes
 		}
+		if n := len(d.Timeline.OOMs); n > 0 {
+			out[export.OOM] += d.Timeline.OOMs[n-1].After.Active
+		}
 		out[export.End] += d.Timeline.Final.Active
 		for k := range d.Timeline.Lives {
 			if l := &d.Timeline.Lives[k]; l.Born >= 0 {

@@ -17,12 +17,17 @@ type device struct {
 	s      *snapshot.Snapshot
 	codes  *attribution.Codes
 	peak   int    // event, -1 for the start
+	oom    int    // the last failure, -1 for none
 	leaked []bool // by row of Lives: left behind by a loop
 }
 
 func newDevice(s *snapshot.Snapshot, d *analyze.Device) *device {
 	t := d.Timeline
-	out := &device{Device: d, s: s, codes: attribution.NewCodes(s, t), peak: t.PeakActive.Event, leaked: make([]bool, len(t.Lives))}
+	out := &device{Device: d, s: s, codes: attribution.NewCodes(s, t), peak: t.PeakActive.Event, oom: -1,
+		leaked: make([]bool, len(t.Lives))}
+	if n := len(t.OOMs); n > 0 {
+		out.oom = t.OOMs[n-1].Event
+	}
 	for i := range d.Growth {
 		for row := range d.Growth[i].Rows() {
 			out.leaked[row] = true
@@ -37,6 +42,8 @@ func (d *device) at(m Moment, row int32) bool {
 	switch m {
 	case Peak:
 		return d.Timeline.HasHistory() && l.LiveAfter(d.peak)
+	case OOM:
+		return d.oom >= 0 && l.LiveAfter(d.oom)
 	case End:
 		return l.LiveAfter(d.Timeline.Trace.Len() - 1)
 	case Allocated:
@@ -53,13 +60,15 @@ type home struct {
 	pool   snapshot.PoolID
 }
 
+const numMoments = 5
+
 // group are allocations that a profile does not tell apart.
 type group struct {
 	code attribution.Code
 	use  category.Category
 	home home
 	step int // -1 for none
-	sums [4]attribution.Sum
+	sums [numMoments]attribution.Sum
 }
 
 // entry is an allocation with what it is grouped by.
@@ -107,7 +116,7 @@ func (d *device) groups(ctx context.Context, each func(*group) error) error {
 				}
 			}
 		}
-		if g.sums != [4]attribution.Sum{} {
+		if g.sums != [numMoments]attribution.Sum{} {
 			if err := each(&g); err != nil {
 				return err
 			}

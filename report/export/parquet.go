@@ -284,8 +284,8 @@ func allocations(ctx context.Context, r *analyze.Result, add func(allocationRow)
 			if t.HasHistory() {
 				v.AtPeak = new(d.at(Peak, row))
 			}
-			if n := len(t.OOMs); n > 0 {
-				v.AtOOM = new(l.LiveAfter(t.OOMs[n-1].Event))
+			if d.oom >= 0 {
+				v.AtOOM = new(d.at(OOM, row))
 			}
 			if home.Size > 0 {
 				v.Stream = new(int32(home.Stream))
