@@ -125,11 +125,12 @@ type Stacks struct {
 	Others int64     `json:"rest_rows"`
 }
 
-// Steps are those of a program. Of many, each column is the highest of several.
+// Steps are those of a program. Of many, each column is the highest of Each, a power of two.
 type Steps struct {
 	Count int64   `json:"count"` // 0: none were found
 	Unit  string  `json:"unit"`
 	Last  string  `json:"last"` // how the program called the last, "" when it did not
+	Each  int64   `json:"each"`
 	Peaks []int64 `json:"peaks"`
 }
 
@@ -226,7 +227,9 @@ func (in *interner) device(s *snapshot.Snapshot, a *analyze.Device, main bool) D
 	d.Steps = Steps{Count: int64(len(a.Steps.Steps)), Unit: clip(a.Steps.Unit, maxText)}
 	if n := len(a.Steps.Steps); n > 0 {
 		d.Steps.Last = clip(a.Steps.Steps[n-1].Name, maxText)
-		d.Steps.Peaks = columns(n, maxColumns, func(i int) int64 { return a.Steps.Steps[i].Peak })
+		var each int
+		d.Steps.Peaks, each = columns(n, maxColumns, func(i int) int64 { return a.Steps.Steps[i].Peak })
+		d.Steps.Each = int64(each)
 	}
 	rows := []row{}
 	for i := range a.Phases {
@@ -236,11 +239,11 @@ func (in *interner) device(s *snapshot.Snapshot, a *analyze.Device, main bool) D
 	}
 	d.Phases = in.table(rows, maxPhases)
 	d.Phases.Rest = 0 // peaks do not add up
-	per := (len(t.Curve) + maxColumns - 1) / maxColumns
-	if per > 0 {
-		d.Sketch.Events = int64(per) * (d.Events + int64(len(t.Curve)) - 1) / int64(len(t.Curve))
-		d.Sketch.Active = columns(len(t.Curve), maxColumns, func(i int) int64 { return t.Curve[i].Max.Active })
-		d.Sketch.Reserved = columns(len(t.Curve), maxColumns, func(i int) int64 { return t.Curve[i].Max.Reserved })
+	if n := len(t.Curve); n > 0 {
+		var each int
+		d.Sketch.Active, each = columns(n, maxColumns, func(i int) int64 { return t.Curve[i].Max.Active })
+		d.Sketch.Reserved, _ = columns(n, maxColumns, func(i int) int64 { return t.Curve[i].Max.Reserved })
+		d.Sketch.Events = int64(each) * (d.Events + int64(n) - 1) / int64(n)
 	}
 	return d
 }
@@ -353,21 +356,23 @@ func (in *interner) table(rows []row, k int) (t Table) {
 	return t
 }
 
-// columns are the highest of each few of n values, so that there are at most so many.
-func columns(n, most int, value func(i int) int64) []int64 {
-	per := max((n+most-1)/most, 1)
-	out := make([]int64, 0, most)
+// columns are the highest of each few of n values, a power of two, so that there are at most so many columns.
+func columns(n, most int, value func(i int) int64) (out []int64, each int) {
+	for each = 1; n > each*most; {
+		each *= 2
+	}
 	for i := range n {
-		if i%per == 0 {
+		if i%each == 0 {
 			out = append(out, value(i))
 		} else {
 			out[len(out)-1] = max(out[len(out)-1], value(i))
 		}
 	}
-	return out
+	return out, each
 }
 
-// Columns is sums of as many neighbors of values as make them at most so many: the highest of each.
-func Columns(values []int64, most int) []int64 {
+// Columns is at most so many values in the place of more: each the highest of as many neighbors as it says, a power of
+// two.
+func Columns(values []int64, most int) (out []int64, each int) {
 	return columns(len(values), most, func(i int) int64 { return values[i] })
 }

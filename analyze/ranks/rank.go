@@ -48,8 +48,10 @@ type Rank struct {
 	// unknown. Those like it are all, or those at the same place of the axes that explain the peaks.
 	Over   int64
 	Stands bool // it stands out, as Outlier says
-	// Laps are the peaks of active memory of its steps, of many the highest of each few. Nil: no steps were found.
-	Laps []int64
+	// Laps are the peaks of active memory of its steps, of LapSteps each, a power of two, the highest. Nil: no steps were
+	// found.
+	Laps     []int64
+	LapSteps int64
 
 	path, content string // of the snapshot: absolute, and the checksum of it as it is stored; "" unknown
 	modified      int64
@@ -122,7 +124,9 @@ func Of(file string, d *digest.Digest) Rank {
 	if v.Whole && v.Steps.Count > 0 {
 		k.Steps = v.Steps.Count
 	}
-	k.Laps = digest.Columns(v.Steps.Peaks, maxLaps)
+	var few int
+	k.Laps, few = digest.Columns(v.Steps.Peaks, maxLaps)
+	k.LapSteps = v.Steps.Each * int64(few)
 	if f := v.Failure; f != nil {
 		k.Failure = &Failure{Event: int(f.Event), Time: f.Time, Requested: f.Requested, Site: shared(f.Site)}
 		if f.Sure {

@@ -47,6 +47,7 @@ type ranksPage struct {
 	More    int // verdicts that are not shown
 	Differ  []string
 	Figures []heat
+	Grids   []*grid
 	Axis    []string // the numbers below the strips
 	Some    bool     // of the first and the last only
 	Dense   bool     // without room for gaps
@@ -149,6 +150,7 @@ func newRanksPage(c *ranks.Comparison, link func(*ranks.Rank) string) *ranksPage
 		p.Figures = append(p.Figures, newHeat(c, order, f, highest[f], p.Merged))
 	}
 	p.Figures = append(p.Figures, verdicts(c, order, p.Merged))
+	p.Grids = grids(c, order)
 	p.Dense = len(order) > maxGaps
 	if p.Some = len(order) > maxNumbers; p.Some {
 		p.Axis = []string{number(&c.Ranks[order[0]]), number(&c.Ranks[order[len(order)-1]])}
@@ -243,8 +245,8 @@ func newRankRow(c *ranks.Comparison, i int, highest []int64, link func(*ranks.Ra
 	}
 	row.Badge, row.Link = statusBadge(k.Status), link(k)
 	row.Stands = k.Stands
-	if c.MedianActive > 0 && k.Active >= 0 {
-		row.Over = fmt.Sprintf("%+.1f%%", 100*float64(k.Over)/float64(c.MedianActive))
+	if like := k.Active - k.Over; like > 0 && k.Active >= 0 {
+		row.Over = fmt.Sprintf("%+.1f%%", 100*float64(k.Over)/float64(like))
 	}
 	for f := range rankFigures {
 		n := rankFigure(c, i, f)

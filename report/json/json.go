@@ -274,6 +274,7 @@ type rankRow struct {
 	Growth   *int64       `json:"growth,omitempty"`
 	Pieces   *int64       `json:"in_pieces,omitempty"`
 	Steps    *int64       `json:"steps"`
+	LapSteps int64        `json:"step_peaks_each,omitempty"`
 	Laps     []int64      `json:"step_peaks,omitempty"`
 	Failure  *rankFailure `json:"failure"`
 }
@@ -302,7 +303,7 @@ func WriteRanks(w io.Writer, c *ranks.Comparison) error {
 		row := rankRow{
 			File: k.File, Rank: known(k.Number), Fault: k.Fault, Status: string(k.Status), Headline: k.Headline,
 			Device: known(k.Device), Reserved: known(k.Reserved), Active: known(k.Active), End: known(k.End),
-			Growth: known(k.Growth), Pieces: known(k.Pieces), Laps: k.Laps,
+			Growth: known(k.Growth), Pieces: known(k.Pieces), Laps: k.Laps, LapSteps: k.LapSteps,
 		}
 		if k.Steps > 0 {
 			row.Steps = &k.Steps

@@ -73,7 +73,7 @@ func (d *doc) ranks(c *ranks.Comparison, all bool) {
 			}
 			continue
 		}
-		over := when(c.MedianActive > 0 && k.Active >= 0, "%+.1f%%", 100*float64(k.Over)/float64(c.MedianActive))
+		over := when(k.Active >= 0 && k.Active > k.Over, "%+.1f%%", 100*float64(k.Over)/float64(k.Active-k.Over))
 		t.row(number, chart.RankFigure(k.Reserved), chart.RankFigure(k.Active), cmp.Or(over, "-"),
 			chart.RankFigure(k.End),
 			tones[k.Status.Tone()].of(k.Status.Word()), k.File)

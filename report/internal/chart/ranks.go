@@ -48,7 +48,11 @@ func RankGroup(c *ranks.Comparison, g *ranks.Group) string {
 	case c.Read:
 		whose = fmt.Sprintf("All %d ranks agree; ", n)
 	default:
-		whose = fmt.Sprintf("Ranks %s agree; ", rankList(c, g.Ranks))
+		if whose = rankList(c, g.Ranks); strings.Contains(whose, "...") && n > 64 {
+			whose = units.Plural(n, "rank") + " agree; "
+			break
+		}
+		whose = "Ranks " + whose + " agree; "
 	}
 	return whose + RankName(&c.Ranks[g.Ranks[0]], noun) + ": " + g.Headline
 }
