@@ -16,6 +16,7 @@ import (
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
@@ -72,6 +73,7 @@ type Verdict struct {
 	Status   finding.Status `json:"status"`
 	Headline string         `json:"headline"`
 	Cause    string         `json:"cause"` // what verdicts of one status must share to be the same: the finding, and where
+	Blind    bool           `json:"blind"` // leaks cannot be judged: no stacks, or a damaged file
 }
 
 // Device is the memory of one GPU.
@@ -103,6 +105,7 @@ type Moment struct {
 	Event      int64                 `json:"event"`
 	Totals     timeline.Totals       `json:"totals"`
 	Free       fragmentation.Classes `json:"free"`
+	Split      int64                 `json:"split"` // free in segments that live blocks keep
 	Largest    int64                 `json:"largest_free"`
 	Sites      Table                 `json:"sites"` // active bytes by the line that allocated them
 	Categories Table                 `json:"categories"`
@@ -163,7 +166,8 @@ func Failed(src Source, err error) *Digest {
 func Of(src Source, r *analyze.Result, recording *sidecar.File) *Digest {
 	s := r.Snapshot
 	d := &Digest{Source: src, Identity: identify(src.Path, s, recording)}
-	d.Verdict = Verdict{Status: r.Verdict.Status, Headline: clip(r.Verdict.Headline, maxText)}
+	d.Verdict = Verdict{Status: r.Verdict.Status, Headline: clip(r.Verdict.Headline, maxText),
+		Blind: s.Partial != nil || verdict.Blind(s) != ""}
 	if f := r.Verdict.Lead(); f != nil {
 		cause := f.ID + f.Cause
 		for _, frame := range f.Stack[:min(len(f.Stack), maxFrames)] {
@@ -271,7 +275,7 @@ func failure(s *snapshot.Snapshot, t *timeline.Timeline, sure bool) *Failure {
 
 func (in *interner) moment(s *snapshot.Snapshot, m *analyze.Moment, main bool) Moment {
 	out := Moment{Name: m.Name, Event: int64(m.State.Event), Totals: m.State.Totals, Free: m.Frag.Classes,
-		Largest: m.Frag.LargestFree}
+		Split: m.Frag.Split, Largest: m.Frag.LargestFree}
 	if !main {
 		return out
 	}

@@ -7,12 +7,16 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/digest"
 	"github.com/snapana/snapana/analyze/footprint"
+	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/gate"
+	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/gates"
 	"github.com/snapana/snapana/report/json"
@@ -27,7 +31,7 @@ func newCheck() *cobra.Command {
 		Use:   "check FILE...",
 		Short: "Hold snapshots against limits and a baseline, for CI",
 		Long: `Hold each snapshot against limits: on its peak, on what each step leaves behind, on leaks, and
-against a baseline. The exit code is 0 when all are kept, 1 when one is not or cannot be judged,
+against a baseline. A digest is held against limits on peaks, leaks and fragmentation. The exit code is 0 when all are kept, 1 when one is not or cannot be judged,
 2 for files that cannot be read.`,
 		Example: `  snapana check --max-peak 60GiB --max-growth 0 --no-ghosts snapshot.pickle
   snapana check --baseline main.json --tolerance 2% snapshot.pickle
@@ -103,6 +107,14 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	var all []gate.Outcome
 	for _, path := range args {
+		if strings.HasSuffix(path, digest.Ending) {
+			outcomes, err := f.digest(cmd, path, limits)
+			if err != nil {
+				return err
+			}
+			all = append(all, outcomes...)
+			continue
+		}
 		r, err := f.analyze(cmd, path)
 		if err != nil {
 			return err
@@ -156,6 +168,49 @@ func judge(path string, r *analyze.Result, l *gate.Limits, base *footprint.Footp
 			of = nil
 		}
 		all = append(all, gate.Check(&q, l, of)...)
+	}
+	return all, nil
+}
+
+// digest holds the devices of a digest against limits: those on peaks, on leaks and on fragmentation.
+func (f *checkFlags) digest(cmd *cobra.Command, path string, l *gate.Limits) ([]gate.Outcome, error) {
+	d, err := digest.Open(cmd.Context(), path)
+	switch {
+	case err != nil:
+		return nil, err
+	case d.Fault != "":
+		return nil, fmt.Errorf("%s is of a file that could not be read: %s", path, d.Fault)
+	case f.baseline != "" || l.Growth != nil || l.Steps != nil || len(l.Phases)+len(l.Sites) > 0:
+		return nil, fmt.Errorf("%s is a digest, which can be held against peaks, leaks and fragmentation only; "+
+			"for other limits name the snapshot, %s", path, d.Source.Path)
+	case len(d.Devices) == 0:
+		return nil, fmt.Errorf("%s has no memory of a GPU, so no limit can be judged", path)
+	}
+	found, err := d.Findings.List()
+	if err != nil {
+		return nil, err
+	}
+	var all []gate.Outcome
+	for i := range d.Devices {
+		v := &d.Devices[i]
+		if v.Reserved == 0 {
+			continue // it was not used
+		}
+		at := &footprint.Footprint{Name: path, Device: int(v.Ordinal), HasHistory: v.History}
+		known := func(to *timeline.Peak, b *timeline.Bound, bytes int64) {
+			if *b = timeline.Exact; bytes < 0 {
+				*b = timeline.Unknown
+			}
+			to.Bytes = bytes
+		}
+		known(&at.Peaks.PeakRequested, &at.Bounds.Requested, v.Asked)
+		known(&at.Peaks.PeakReserved, &at.Bounds.Reserved, v.Reserved)
+		known(&at.Peaks.PeakActive, &at.Bounds.Active, v.Active)
+		q := gate.Subject{File: path, Findings: found, Footprint: at, Blind: d.Verdict.Blind}
+		if len(v.Moments) > 0 && v.Moments[0].Name == "peak" {
+			q.Frag = &fragmentation.Report{Reserved: v.Moments[0].Totals.Reserved, Split: v.Moments[0].Split}
+		}
+		all = append(all, gate.Check(&q, l, nil)...)
 	}
 	return all, nil
 }
