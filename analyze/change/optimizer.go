@@ -72,7 +72,7 @@ func (d *draft) oneByOne(e *Applied) {
 			if !isAdam(u.function) {
 				e.assumeOnce(SingleTensor)
 			}
-			d.singly(&u, d.t.Lives[u.lists[0][0]].Born)
+			d.singly(&u, d.states(c, &u), d.t.Lives[u.lists[0][0]].Born)
 		}
 	}
 }
@@ -86,17 +86,40 @@ func (d *draft) dropAll(u *update, e *Applied) {
 	}
 }
 
-// singly adds what an update takes parameter by parameter, at an event.
-func (d *draft) singly(u *update, at int32) {
+// states gives the state that the function of an update makes as it goes, one for each parameter, as SGD does with its
+// momentum in the first step; nil for none.
+func (d *draft) states(c *call, u *update) []int32 {
+	var out []int32
+	for row := c.rows.from; row < c.rows.to; row++ {
+		if d.is(row, category.OptimizerState) && !d.drop[row] && d.foreach(d.t.Lives[row].Stack) == u.function {
+			out = append(out, row)
+		}
+	}
+	if len(out) != len(u.lists[0]) {
+		return nil
+	}
+	return out
+}
+
+// singly adds what an update takes parameter by parameter, at an event. The states that it makes come behind the first
+// temporary of each.
+func (d *draft) singly(u *update, states []int32, at int32) {
 	adam := isAdam(u.function)
 	sgd := u.function == foreachFunction+"sgd"
 	n := slices.MaxFunc(u.lists, func(a, b list) int { return len(a) - len(b) })
 	lists := int32(len(u.lists))
-	stride := lists + 3
+	stride := lists + 4
 	base := d.turn(at, stride*int32(len(n)+2))
+	for i, row := range states {
+		d.drop[row] = true
+		d.add(row, at, d.last(row)).Turn = base + int32(i)*stride + 1
+	}
 	for k, l := range u.lists {
 		for i, row := range l {
 			turn := base + int32(i)*stride + int32(k)
+			if k > 0 {
+				turn++ // behind the state
+			}
 			v := d.add(row, at, at)
 			v.Turn, v.Until = turn, base+int32(i+1)*stride // until the next parameter's turn
 			if adam && k == len(u.lists)-1 {
@@ -106,9 +129,9 @@ func (d *draft) singly(u *update, at int32) {
 			}
 			if sgd && k == len(u.lists)-1 {
 				// Nesterov's form makes a second one. In a list of all parameters that shows nowhere, so it is taken for granted.
-				v.Until = turn + 2
+				v.Until = turn + 3
 				v = d.add(row, at, at)
-				v.Turn, v.Until = turn+1, base+int32(i+1)*stride
+				v.Turn, v.Until = turn+2, base+int32(i+1)*stride
 			}
 		}
 	}

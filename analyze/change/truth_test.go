@@ -18,7 +18,6 @@ var wide = map[string]float64{
 	"convnet_fsdp2_2": 36, "convnet_fsdp2_4": 36, "convnet_fsdp3_4": 36, // FSDP's buffers and streams of its own
 	"llama_bf16": 7, "llama_in_backward_bf16": 16, // the program makes 32-bit copies
 	"convnet_checkpoint_half": 9, // the layout of what is freed in between
-	"convnet_foreach_sgd":     7,
 }
 
 // TestTruth holds programs with a change to what torch's allocator did when they ran so. The recordings are of the
