@@ -140,7 +140,10 @@ func (d *draft) apply(ctx context.Context, c *Change) (*Applied, error) {
 	case DType:
 		d.narrow(func(row int32) bool {
 			of, _ := d.uses.Of(row)
-			return c.all && of != category.Input || !c.all && of == c.of
+			if c.all {
+				return of != category.Input && of != category.Workspace // its size is a library's choice
+			}
+			return of == c.of
 		}, a)
 		if a.Blocks == 0 {
 			err = refuse(NoneSuch)
