@@ -115,7 +115,7 @@ func TestDone(t *testing.T) {
 	if err := os.WriteFile(file, []byte("x"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	src, err := digest.Stat(file, "")
+	src, err := digest.Stat(t.Context(), file, "")
 	if err == nil {
 		err = src.Hash(t.Context())
 	}
@@ -133,12 +133,12 @@ func TestDone(t *testing.T) {
 		}
 	}
 	write(digest.Failed(src, errors.New("is cut off")))
-	if digest.List(dir).Done(&src) {
+	if digest.List(t.Context(), dir).Done(t.Context(), &src) {
 		t.Error("a digest that says a fault is done")
 	}
 	write(digest.Of(src, analyzetest.Failed(t), nil))
-	there := digest.List(dir)
-	if !there.Done(&src) {
+	there := digest.List(t.Context(), dir)
+	if !there.Done(t.Context(), &src) {
 		t.Error("a digest is not found")
 	}
 	for _, change := range []func(*digest.Source){
@@ -147,7 +147,7 @@ func TestDone(t *testing.T) {
 	} {
 		other := src
 		change(&other)
-		if there.Done(&other) {
+		if there.Done(t.Context(), &other) {
 			t.Errorf("%+v is taken for done", other)
 		}
 	}

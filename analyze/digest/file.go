@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -22,14 +21,14 @@ import (
 const Ending = ".digest"
 
 // Stat gives a file's Source but for what is in it.
-func Stat(path, options string) (Source, error) {
+func Stat(ctx context.Context, path, options string) (Source, error) {
 	src := Source{Path: path, Options: options, Size: -1}
-	abs, err := filepath.Abs(path)
+	abs, err := input.Abs(path)
 	if err != nil {
 		return src, err
 	}
 	src.Path = abs
-	info, err := os.Stat(path)
+	info, err := input.Stat(ctx, path)
 	if err == nil {
 		src.Size, src.Modified = info.Size(), info.ModTime().UnixMicro()
 	}
@@ -92,9 +91,9 @@ type Folder struct {
 }
 
 // List reads the names in a folder, once for all files that are asked for. A folder that is not there has no digests.
-func List(dir string) *Folder {
+func List(ctx context.Context, dir string) *Folder {
 	f := &Folder{dir: dir, names: map[string][]string{}}
-	entries, _ := os.ReadDir(dir)
+	entries, _ := input.ReadDir(ctx, dir)
 	for _, e := range entries {
 		if stem, ok := strings.CutSuffix(e.Name(), Ending); ok {
 			prefix := stem[:strings.LastIndexByte(stem, '-')+1]
@@ -106,9 +105,9 @@ func List(dir string) *Folder {
 
 // Done reports whether the folder has a digest of a file as it is now, without reading it: one of the same path, size,
 // time of change and options that says no fault.
-func (f *Folder) Done(src *Source) bool {
+func (f *Folder) Done(ctx context.Context, src *Source) bool {
 	return slices.ContainsFunc(f.names[src.prefix()], func(name string) bool {
-		d, err := Open(context.Background(), filepath.Join(f.dir, name))
+		d, err := Open(ctx, input.Join(f.dir, name))
 		return err == nil && d.Fault == "" && d.Source.Path == src.Path && d.Source.Size == src.Size &&
 			d.Source.Modified == src.Modified && d.Source.Options == src.Options
 	})

@@ -17,6 +17,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/input"
 	"github.com/snapana/snapana/snapshot/load"
 )
 
@@ -42,6 +43,8 @@ func Open(ctx context.Context, path string, opt load.Options, span Span) (*snaps
 	if err != nil {
 		return nil, err
 	}
+	ctx, release := input.Keep(ctx)
+	defer release()
 	all := survey{wanted: [2]int{edges[0].event, edges[1].event}}
 	var lists []int
 	opt.Each, opt.Lists = all.event, &lists

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -296,7 +295,7 @@ func (f *checkFlags) write(cmd *cobra.Command, args []string) error {
 		return fmt.Errorf("--update-baseline takes one FILE, got %d", len(args))
 	}
 	// A broken baseline may be replaced, but an out-of-memory snapshot cannot be recorded again.
-	if info, err := os.Stat(f.update); err == nil && info.Size() > 0 {
+	if info, err := input.Stat(cmd.Context(), f.update); err == nil && info.Size() > 0 {
 		old, err := readKept(cmd, f.update)
 		if broken := errors.Is(err, footprint.ErrNoFootprint); !broken && (old == nil || !old.isBaseline) {
 			return fmt.Errorf("%s is no baseline, and --update-baseline would replace it; name another file, or remove it",

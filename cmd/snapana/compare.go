@@ -27,6 +27,7 @@ import (
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/place"
 	"github.com/snapana/snapana/report/text"
+	"github.com/snapana/snapana/snapshot/input"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
@@ -143,7 +144,7 @@ func (f *ranksFlags) rank(cmd *cobra.Command, path string, page *ranksPage) (ran
 		}
 		return ranks.Of(near(d.Source.Path), d), nil
 	}
-	src, _ := digest.Stat(path, f.read.options()) // whoever opens it says what is wrong
+	src, _ := digest.Stat(cmd.Context(), path, f.read.options()) // whoever opens it says what is wrong
 	d, r, err := f.read.digest(cmd, path, src)
 	if err != nil {
 		return ranks.Rank{}, err
@@ -166,7 +167,7 @@ func near(path string) string {
 
 // digests lists those below a folder.
 func digests(ctx context.Context, dir string) (found []string) {
-	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	input.Walk(ctx, dir, func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return fs.SkipAll
@@ -182,7 +183,7 @@ func digests(ctx context.Context, dir string) (found []string) {
 func unfold(ctx context.Context, args []string) (files []string) {
 	for _, path := range args {
 		found := []string{path}
-		if info, err := os.Stat(path); err == nil && info.IsDir() {
+		if info, err := input.Stat(ctx, path); err == nil && info.IsDir() {
 			if in := slices.Concat(digests(ctx, path), snapshots(ctx, path)); len(in) > 0 {
 				found = in
 			}

@@ -75,7 +75,7 @@ func (f *digestFlags) each(cmd *cobra.Command, files []string) error {
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return written(err)
 	}
-	f.there = digest.List(f.dir)
+	f.there = digest.List(cmd.Context(), f.dir)
 	made := json.Digests{Digests: []json.Digested{}}
 	for _, path := range files {
 		if path == "-" {
@@ -134,8 +134,8 @@ func (f *digestFlags) end(cmd *cobra.Command, made *json.Digests) error {
 // one makes the digest of one file. The error is that of the surroundings: what is wrong with the file is in its digest.
 func (f *digestFlags) one(cmd *cobra.Command, path string) (json.Digested, error) {
 	out := json.Digested{File: path}
-	src, err := digest.Stat(path, f.options())
-	if err == nil && !f.redo && f.there.Done(&src) {
+	src, err := digest.Stat(cmd.Context(), path, f.options())
+	if err == nil && !f.redo && f.there.Done(cmd.Context(), &src) {
 		out.Skipped = true
 		return out, nil
 	}
@@ -235,9 +235,14 @@ var errChanged = errors.New("changed while it was read: wait until its program h
 // digest has the Source.
 func (f *readFlags) digest(cmd *cobra.Command, path string, src digest.Source) (*digest.Digest, *analyze.Result, error) {
 	failed := &digest.Digest{Source: src}
+	ctx, release := input.Keep(cmd.Context())
+	defer release()
+	own := *cmd // since others are read at the same time
+	own.SetContext(ctx)
+	cmd = &own
 	hashed := make(chan error, 1)
 	go func() {
-		info, err := os.Stat(path)
+		info, err := input.Stat(cmd.Context(), path)
 		if err == nil && info.Mode().IsRegular() { // a pipe cannot be read twice
 			err = failed.Source.Hash(cmd.Context())
 		}
@@ -257,7 +262,7 @@ func (f *readFlags) digest(cmd *cobra.Command, path string, src digest.Source) (
 		return failed, nil, err
 	}
 	opt := analyze.Options{Rules: f.rules, NoReplay: !f.replay}
-	if file := sidecar.Beside(path); file != "" {
+	if file := sidecar.Beside(cmd.Context(), path); file != "" {
 		if opt.Recorder, err = f.in.recording(cmd, file); err != nil {
 			opt.Recorder, opt.Unread = nil, inFlags(err)
 		}
@@ -266,7 +271,7 @@ func (f *readFlags) digest(cmd *cobra.Command, path string, src digest.Source) (
 	if err != nil {
 		return failed, nil, err
 	}
-	if now, err := digest.Stat(path, ""); err == nil && (now.Size != src.Size || now.Modified != src.Modified) {
+	if now, err := digest.Stat(cmd.Context(), path, ""); err == nil && (now.Size != src.Size || now.Modified != src.Modified) {
 		return failed, nil, errChanged
 	}
 	return digest.Of(failed.Source, r, opt.Recorder), r, nil

@@ -19,6 +19,7 @@ import (
 	"github.com/snapana/snapana/report"
 	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/input"
 	"github.com/snapana/snapana/snapshot/load"
 	"github.com/snapana/snapana/snapshot/memstats"
 	"github.com/snapana/snapana/snapshot/sidecar"
@@ -103,10 +104,10 @@ const (
 // snapshots lists the files in a folder, and in folders below it, that begin as snapshots do, in the order of their
 // paths.
 func snapshots(ctx context.Context, dir string) (found []string) {
-	seen, top := 0, strings.Count(filepath.Clean(dir), string(filepath.Separator))
-	filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	seen, top := 0, strings.Count(input.Join(dir, "x"), string(filepath.Separator))
+	input.Walk(ctx, dir, func(path string, d fs.DirEntry, err error) error {
 		seen++
-		deep := strings.Count(path, string(filepath.Separator)) - top
+		deep := 1 + strings.Count(path, string(filepath.Separator)) - top
 		hidden := path != dir && strings.HasPrefix(filepath.Base(path), ".")
 		switch {
 		case ctx.Err() != nil || seen > maxSeen:
@@ -145,7 +146,7 @@ var digits = regexp.MustCompile(`[0-9]+`)
 func meant(path *fs.PathError, err error) error {
 	switch home, rest, _ := strings.Cut(path.Path, "/"); {
 	case url.MatchString(path.Path):
-		return fmt.Errorf("%s is a URL, and snapana reads only files: download it first", path.Path)
+		return err
 	case home == "~":
 		return fmt.Errorf("%w: the shell did not expand ~, write $HOME/%s", err, rest)
 	}

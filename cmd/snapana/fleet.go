@@ -288,7 +288,7 @@ func expand(args []string) (files []string, err error) {
 // missing gives the files that have no digest, and how many ranks all files are of, 0 where that is not known. They are
 // looked at many at once: on network file systems each waits.
 func (f *fleetFlags) missing(ctx context.Context, dir string, paths []string) (files []fleet.File, ranks int, err error) {
-	there := digest.List(dir)
+	there := digest.List(ctx, dir)
 	sources := make([]digest.Source, len(paths))
 	done := make([]bool, len(paths))
 	options := f.read.options()
@@ -302,8 +302,8 @@ func (f *fleetFlags) missing(ctx context.Context, dir string, paths []string) (f
 		group.Go(func() {
 			defer func() { <-slots }()
 			var err error
-			sources[i], err = digest.Stat(path, options)
-			done[i] = err == nil && there.Done(&sources[i])
+			sources[i], err = digest.Stat(ctx, path, options)
+			done[i] = err == nil && there.Done(ctx, &sources[i])
 		})
 	}
 	group.Wait()
@@ -354,9 +354,9 @@ which stays if the program is killed; files that have one are read after those t
 				return fmt.Errorf("%s %w", filepath.Base(args[0]), err)
 			}
 			f.dir, f.mark = filepath.Dir(args[0]), true
-			there := digest.List(f.dir)
+			there := digest.List(cmd.Context(), f.dir)
 			tried := func(path string) int {
-				if src, _ := digest.Stat(path, ""); there.Tried(&src) {
+				if src, _ := digest.Stat(cmd.Context(), path, ""); there.Tried(&src) {
 					return 1
 				}
 				return 0

@@ -278,11 +278,11 @@ func (f *inputFlags) readWindow(cmd *cobra.Command, path string, opt load.Option
 	if f.partial {
 		return nil, fmt.Errorf("--partial cannot be used with --from and --to")
 	}
-	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+	if info, err := input.Stat(cmd.Context(), path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return nil, fmt.Errorf("--from and --to need a file that can be read twice, and %s is none", path)
 	}
 	span := f.window
-	if file := sidecar.Beside(path); file != "" && span.Named() {
+	if file := sidecar.Beside(cmd.Context(), path); file != "" && span.Named() {
 		if rec, err := f.recording(cmd, file); err == nil {
 			span.Steps = window.Recorded(rec)
 		}
@@ -348,7 +348,7 @@ func (f *recorderFlags) analyze(cmd *cobra.Command, in *inputFlags, path string,
 	opt analyze.Options) (*analyze.Result, error) {
 	file := f.file
 	if file == "" && path != "-" {
-		file = sidecar.Beside(path)
+		file = sidecar.Beside(cmd.Context(), path)
 	}
 	if f.before != "" && file == "" {
 		return nil, fmt.Errorf("--before needs the recorder's file of this snapshot too; name it with --recorder")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -26,7 +25,7 @@ type kept struct {
 
 // readKept reads a file that snapana wrote of a snapshot; nil where it is something else.
 func readKept(cmd *cobra.Command, path string) (*kept, error) {
-	info, err := os.Stat(path)
+	info, err := input.Stat(cmd.Context(), path)
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, nil // whoever reads it as a snapshot says so
 	}

@@ -27,6 +27,7 @@ import (
 	"github.com/snapana/snapana/analyze/device"
 	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot/budget"
+	"github.com/snapana/snapana/snapshot/input"
 )
 
 // inOrder is how long a command may take to end in order once it was told to stop: longer than a
@@ -80,7 +81,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetIn(stoppable(ctx, stdin))
 	meter := newMeter(stderr)
 	defer meter.close()
-	ctx = meter.shown(ctx)
+	ctx = input.With(meter.shown(ctx))
 	root.SetOut(&results{stdout, meter})
 	root.SetErr(stderr)
 	var help error // of printing it, for which cobra has no ear
@@ -142,7 +143,7 @@ func exitCode(err error) int {
 		return exitGate
 	}
 	var out *outputError
-	surroundings := []error{device.ErrNoDriver, fs.ErrPermission, syscall.ENOSPC, syscall.EIO}
+	surroundings := []error{device.ErrNoDriver, input.ErrUnavailable, fs.ErrPermission, syscall.ENOSPC, syscall.EIO}
 	is := func(kind error) bool { return errors.Is(err, kind) }
 	if errors.As(err, &out) || slices.ContainsFunc(surroundings, is) {
 		return exitEnv

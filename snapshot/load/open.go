@@ -16,6 +16,7 @@ import (
 	"sync"
 
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/input"
 	"github.com/snapana/snapana/snapshot/internal/pickle"
 	"github.com/snapana/snapana/snapshot/internal/unpack"
 )
@@ -77,7 +78,7 @@ func Read(ctx context.Context, r io.Reader, name string, opt Options) (snap *sna
 // Recognize reports whether the file at path begins as a snapshot does, inside of whatever packs it.
 func Recognize(ctx context.Context, path string) bool {
 	enough, likely := errors.New("enough was read"), false
-	info, err := os.Stat(path)
+	info, err := input.Stat(ctx, path)
 	if err != nil || !info.Mode().IsRegular() {
 		return false
 	}

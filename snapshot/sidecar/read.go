@@ -14,6 +14,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
 
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/input"
 	"github.com/snapana/snapana/snapshot/internal/unpack"
 )
 
@@ -28,9 +29,9 @@ type Options struct {
 
 // Beside finds the recorder's file that lies beside the snapshot at path and has its name, "" for none:
 // NAME.snapana beside NAME.pickle or NAME.pickle.gz.
-func Beside(path string) string {
-	file := filepath.Join(filepath.Dir(path), snapshot.Stem(path)+".snapana")
-	if info, err := os.Stat(file); err != nil || !info.Mode().IsRegular() || file == path {
+func Beside(ctx context.Context, path string) string {
+	file := input.Join(input.Dir(path), snapshot.Stem(path)+".snapana")
+	if info, err := input.Stat(ctx, file); err != nil || !info.Mode().IsRegular() || file == path {
 		return ""
 	}
 	return file
@@ -41,7 +42,7 @@ func Open(ctx context.Context, path string, opt Options) (*File, error) {
 	if path == "-" {
 		return Read(ctx, os.Stdin, "stdin", opt)
 	}
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
+	if info, err := input.Stat(ctx, path); err == nil && info.IsDir() {
 		return nil, &FormatError{Name: path, Offset: -1, Err: ErrNotSidecar,
 			Msg: "is a directory; name a .snapana file in it"}
 	}

@@ -13,8 +13,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"sync/atomic"
-	"time"
 
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/budget"
@@ -69,7 +69,6 @@ func Read(ctx context.Context, r io.Reader, name string, opt Options, use func(*
 			return err
 		}
 		defer f.Close()
-		defer context.AfterFunc(ctx, func() { f.SetReadDeadline(time.Unix(1, 0)) })() // a pipe may have nothing to give
 		info, err := f.Stat()
 		if err != nil {
 			return err
@@ -103,6 +102,8 @@ func (in *Input) finish(err error) error {
 	case errors.As(err, &fe):
 		fe.Name = in.name
 		return fe
+	case errors.As(err, new(*fs.PathError)): // which has the name
+		return err
 	}
 	return fmt.Errorf("read %s: %w", in.name, err)
 }

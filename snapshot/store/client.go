@@ -1,0 +1,342 @@
+package store
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/minio/minio-go/v7"
+	"github.com/minio/minio-go/v7/pkg/credentials"
+	"gopkg.in/ini.v1"
+)
+
+// settings are those that AWS's tools have, found in the same places.
+type settings struct {
+	endpoint  *url.URL
+	region    string
+	lookup    minio.BucketLookupType
+	creds     *credentials.Credentials
+	anonymous bool
+	transport http.RoundTripper
+}
+
+const (
+	firstWait  = 100 * time.Millisecond
+	tries      = 8 // a wait each, twice as long as the one before, together some ten seconds
+	longest    = 4 * time.Second
+	maxAnswer  = 8 << 20 // of anything but an object: a page of a listing is at most 6 MiB
+	linkLocal  = "169.254."
+	usualPlace = "us-east-1"
+)
+
+// stalled is how long a store may give nothing.
+var stalled = 30 * time.Second
+
+// profile is a section of ~/.aws/config, with what is named in it.
+func profile() (get func(key, below string) string, name string, err error) {
+	name = first(os.Getenv("AWS_PROFILE"), os.Getenv("AWS_DEFAULT_PROFILE"))
+	asked := name != ""
+	if !asked {
+		name = "default"
+	}
+	home, _ := os.UserHomeDir()
+	paths := []string{first(os.Getenv("AWS_CONFIG_FILE"), filepath.Join(home, ".aws", "config")),
+		first(os.Getenv("AWS_SHARED_CREDENTIALS_FILE"), filepath.Join(home, ".aws", "credentials"))}
+	file, err := ini.LoadSources(ini.LoadOptions{Loose: true, AllowNestedValues: true, SkipUnrecognizableLines: true},
+		paths[0], paths[1])
+	if err != nil {
+		return nil, "", errors.New("the settings of AWS's tools in " + paths[0] + " cannot be read")
+	}
+	section, err := file.GetSection("profile " + name)
+	if err != nil {
+		section, err = file.GetSection(name)
+	}
+	if err != nil && asked {
+		return nil, "", fmt.Errorf("AWS_PROFILE is %q, and there is no such profile in %s", name, paths[0])
+	}
+	return func(key, below string) string {
+		if section == nil {
+			return ""
+		}
+		if below == "" {
+			return section.Key(key).String()
+		}
+		from := section
+		if key == "services" {
+			if from, err = file.GetSection("services " + section.Key(key).String()); err != nil {
+				return ""
+			}
+			key = "s3"
+		}
+		for _, line := range from.Key(key).NestedValues() {
+			if k, v, ok := strings.Cut(line, "="); ok && strings.TrimSpace(k) == below {
+				return strings.TrimSpace(v)
+			}
+		}
+		return ""
+	}, name, nil
+}
+
+func first(all ...string) string {
+	for _, s := range all {
+		if s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+var plainRegion = regexp.MustCompile(`^[a-z0-9-]{1,40}$`)
+
+// find looks for the settings.
+func find(ctx context.Context) (*settings, error) {
+	get, name, err := profile()
+	if err != nil {
+		return nil, err
+	}
+	s := &settings{lookup: minio.BucketLookupAuto}
+	s.region = first(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), get("region", ""), usualPlace)
+	if !plainRegion.MatchString(s.region) {
+		return nil, fmt.Errorf("the region %.40q is none", s.region)
+	}
+	where := first(os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), get("services", "endpoint_url"),
+		get("endpoint_url", ""))
+	if where != "" {
+		s.endpoint, err = url.Parse(where)
+		if err != nil || s.endpoint.Scheme != "http" && s.endpoint.Scheme != "https" || s.endpoint.Host == "" ||
+			s.endpoint.User != nil || strings.Trim(s.endpoint.Path, "/") != "" {
+			return nil, errors.New("AWS_ENDPOINT_URL, or endpoint_url, is not like https://HOST:PORT")
+		}
+	} else {
+		suffix := ""
+		if strings.HasPrefix(s.region, "cn-") {
+			suffix = ".cn"
+		}
+		s.endpoint = &url.URL{Scheme: "https", Host: "s3." + s.region + ".amazonaws.com" + suffix}
+	}
+	switch get("s3", "addressing_style") {
+	case "path":
+		s.lookup = minio.BucketLookupPath
+	case "virtual":
+		s.lookup = minio.BucketLookupDNS
+	}
+	if s.transport, err = newTransport(); err != nil {
+		return nil, err
+	}
+	s.login(ctx, name)
+	return s, nil
+}
+
+// login finds credentials where AWS's tools do. Without any, requests are not signed, which public buckets allow.
+func (s *settings) login(ctx context.Context, profile string) {
+	cloud := &credentials.IAM{Client: &http.Client{Timeout: 10 * time.Second, Transport: s.transport}, Region: s.region}
+	chain := []credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{Profile: profile}, cloud}
+	offered := first(os.Getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"), os.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI"))
+	if os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE") != "" {
+		chain[1], chain[2] = chain[2], chain[1]
+	} else if offered == "" && strings.EqualFold(os.Getenv("AWS_EC2_METADATA_DISABLED"), "true") {
+		chain = chain[:2]
+	}
+	s.creds = credentials.NewChainCredentials(chain)
+	done := make(chan error, 1)
+	go func() {
+		v, err := s.creds.GetWithContext(&credentials.CredContext{Client: cloud.Client})
+		if err == nil && (v.AccessKeyID == "" || v.SecretAccessKey == "") {
+			err = errors.New("none")
+		}
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		s.anonymous = err != nil
+	case <-ctx.Done():
+		s.anonymous = true
+	}
+	if s.anonymous { // else they are looked for again with each request
+		s.creds = credentials.NewStatic("", "", "", credentials.SignatureAnonymous)
+	}
+}
+
+// newTransport makes connections that end when nothing comes, with answers that are bounded.
+func newTransport() (http.RoundTripper, error) {
+	plain := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
+	near := &net.Dialer{Timeout: time.Second} // what is only there inside of a cloud
+	t := &http.Transport{
+		Proxy: func(r *http.Request) (*url.URL, error) {
+			if strings.HasPrefix(r.URL.Host, linkLocal) {
+				return nil, nil
+			}
+			return http.ProxyFromEnvironment(r)
+		},
+		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			if strings.HasPrefix(addr, linkLocal) {
+				return near.DialContext(ctx, network, addr)
+			}
+			return plain.DialContext(ctx, network, addr)
+		},
+		TLSHandshakeTimeout:    10 * time.Second,
+		ResponseHeaderTimeout:  stalled,
+		IdleConnTimeout:        time.Minute,
+		MaxIdleConnsPerHost:    2 * ahead,
+		MaxResponseHeaderBytes: 1 << 20,
+		DisableCompression:     true,
+	}
+	if path := os.Getenv("AWS_CA_BUNDLE"); path != "" {
+		pem, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("AWS_CA_BUNDLE: %w", err)
+		}
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM(pem) {
+			return nil, errors.New("AWS_CA_BUNDLE: the file has no certificate")
+		}
+		t.TLSClientConfig = &tls.Config{RootCAs: pool}
+	}
+	return bounded{t}, nil
+}
+
+// bounded bounds what a store answers, but for objects, of which readers take what they asked for.
+type bounded struct{ http.RoundTripper }
+
+type pages struct{}
+
+// RoundTrip is that of http.RoundTripper.
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	if left, ok := r.Context().Value(pages{}).(*atomic.Int64); ok && left.Add(-1) < 0 {
+		return nil, &fault{"the listing has no end", ErrUnavailable}
+	}
+	res, err := b.RoundTripper.RoundTrip(r)
+	if err == nil && (r.Header.Get("Range") == "" || res.StatusCode/100 != 2) {
+		res.Body = &answer{res.Body, maxAnswer}
+	}
+	return res, err
+}
+
+// answer is what a store answers, up to a limit.
+type answer struct {
+	io.ReadCloser
+	left int
+}
+
+func (a *answer) Read(p []byte) (int, error) {
+	if a.left <= 0 {
+		return 0, &fault{"its answer has no end", ErrUnavailable}
+	}
+	n, err := a.ReadCloser.Read(p[:min(len(p), a.left)])
+	a.left -= n
+	return n, err
+}
+
+// client is that for a bucket, in the region that it is known to be in.
+func (s *Store) client(ctx context.Context, bucket string) (*minio.Core, string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.settings == nil {
+		found, err := find(ctx)
+		if err != nil {
+			return nil, "", &fault{err.Error(), nil}
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, "", err
+		}
+		s.settings, s.clients, s.regions = found, map[string]*minio.Core{}, map[string]string{}
+	}
+	region := first(s.regions[bucket], s.settings.region)
+	if c := s.clients[region]; c != nil {
+		return c, region, nil
+	}
+	c, err := minio.NewCore(s.settings.endpoint.Host, &minio.Options{Creds: s.settings.creds, Region: region,
+		Secure: s.settings.endpoint.Scheme == "https", Transport: s.settings.transport, MaxRetries: 1,
+		BucketLookup: s.settings.lookup})
+	if err != nil {
+		return nil, "", &fault{"no store can be at this endpoint", nil}
+	}
+	c.SetAppInfo("snapana", "1")
+	s.clients[region] = c
+	return c, region, nil
+}
+
+// do makes requests of a bucket: again where that may help, and in the region that the store names.
+func (s *Store) do(ctx context.Context, bucket string, request func(*minio.Core) error) error {
+	moved := false
+	for try := 0; ; try++ {
+		c, region, err := s.client(ctx, bucket)
+		if err != nil {
+			return err
+		}
+		if err = request(c); err == nil || ctx.Err() != nil {
+			return err
+		}
+		var answer minio.ErrorResponse
+		if errors.As(err, &answer) && !moved && answer.Region != region && plainRegion.MatchString(answer.Region) {
+			moved = true
+			s.mu.Lock()
+			s.regions[bucket] = answer.Region
+			s.mu.Unlock()
+			continue
+		}
+		if !passes(err, try) {
+			return err
+		}
+		wait(ctx, try)
+	}
+}
+
+// passes reports whether an error may be gone at the next of so many tries.
+func passes(err error, try int) bool {
+	var answer minio.ErrorResponse
+	switch {
+	case try+1 >= tries, errors.As(err, new(*fault)):
+		return false
+	case errors.As(err, &answer):
+		code := answer.StatusCode
+		return code == 408 || code == 429 || code >= 500 && code != 501 || answer.Code == "RequestTimeout"
+	case errors.As(err, new(*net.DNSError)), errors.As(err, new(*net.OpError)) && strings.Contains(err.Error(), "dial"):
+		return try < 2
+	}
+	return !errors.As(err, new(*tls.CertificateVerificationError)) && !errors.As(err, new(x509.UnknownAuthorityError))
+}
+
+// wait waits between tries, not as long as others that began at the same time.
+func wait(ctx context.Context, try int) {
+	d := min(firstWait<<try, longest)
+	t := time.NewTimer(d/2 + rand.N(d))
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// network says what is wrong with a connection, in words that have no address with secrets in it.
+func network(err error) string {
+	var dns *net.DNSError
+	var op *net.OpError
+	var u *url.Error
+	switch {
+	case errors.As(err, &dns):
+		return "the name " + dns.Name + " is not known"
+	case errors.As(err, &op):
+		return op.Error()
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return "its answers break off"
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
+		return "it has not answered for a while"
+	case errors.As(err, &u):
+		return u.Err.Error()
+	}
+	return "its answers are damaged"
+}
