@@ -30,8 +30,9 @@ func newCheck() *cobra.Command {
 		Use:   "check FILE...",
 		Short: "Hold snapshots against limits and a baseline, for CI",
 		Long: `Hold each snapshot against limits: on its peak, on what each step leaves behind, on leaks, and
-against a baseline. A digest is held against limits on peaks, leaks and fragmentation. The exit code is 0 when all are kept, 1 when one is not or cannot be judged,
-2 for files that cannot be read.`,
+against a baseline; a digest is held against limits on peaks, leaks and fragmentation. The exit
+code is 0 when all are kept, 1 when one is not or cannot be judged, 2 for files that cannot be
+read.`,
 		Example: `  snapana check --max-peak 60GiB --max-growth 0 --no-ghosts snapshot.pickle
   snapana check --baseline main.json --tolerance 2% snapshot.pickle
   snapana check --limits gates.yaml --format junit rank*.pickle >memory.xml
