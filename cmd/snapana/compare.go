@@ -16,6 +16,7 @@ import (
 	"sync/atomic"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/digest"
@@ -53,9 +54,7 @@ each snapshot, which are in the same folder. A name that ends in .html is the pa
 	f.read.add(cmd.Flags())
 	cmd.Flags().StringVarP(&f.dir, "output", "o", "", "also write a page and the report of each rank to `FOLDER`,\n"+
 		"or to a name that ends in .html the page alone")
-	cmd.Flags().StringVar(&f.mesh, "mesh", "", "how the ranks are laid out, as `AXES` like dp=8,tp=8,pp=4:\n"+
-		"the last is counted fastest, as by torch's init_device_mesh")
-	cmd.Flags().IntVar(&f.worldSize, "world-size", 0, "how many ranks there should be, a `NUMBER`")
+	f.layoutFlags.add(cmd.Flags())
 	f.format.add(cmd)
 	f.out.add(cmd.Flags(), "print JSON, with everything", "list all ranks")
 	return cmd
@@ -63,11 +62,11 @@ each snapshot, which are in the same folder. A name that ends in .html is the pa
 
 // ranksFlags are those of ranks.
 type ranksFlags struct {
-	read      readFlags
-	out       outputFlags
-	format    formatFlag
-	dir, mesh string
-	worldSize int
+	read   readFlags
+	out    outputFlags
+	format formatFlag
+	layoutFlags
+	dir string
 }
 
 func (f *ranksFlags) run(cmd *cobra.Command, args []string) error {
@@ -78,7 +77,9 @@ func (f *ranksFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.read.ready(cmd.Context()); err != nil {
 		return err
 	}
-	files := unfold(cmd.Context(), args)
+	files := unfold(cmd.Context(), args, func(ctx context.Context, dir string) []string {
+		return slices.Concat(digests(ctx, dir), snapshots(ctx, dir))
+	})
 	page := newRanksPage(f.dir, files)
 	f.read.replay = page.reports != nil
 	debug.SetGCPercent(100) // hardly anything of what is read stays
@@ -115,16 +116,33 @@ func (f *ranksFlags) run(cmd *cobra.Command, args []string) error {
 }
 
 func (f *ranksFlags) question(cmd *cobra.Command) (q ranks.Question, err error) {
-	switch {
-	case cmd.Flags().Changed("output") && f.dir == "":
+	if cmd.Flags().Changed("output") && f.dir == "" {
 		return q, errNoPage
+	}
+	if err := f.format.check(cmd, f.out.json, "--json"); err != nil {
+		return q, err
+	}
+	return f.layoutFlags.question()
+}
+
+// layoutFlags say which ranks there are.
+type layoutFlags struct {
+	mesh      string
+	worldSize int
+}
+
+func (f *layoutFlags) add(fl *pflag.FlagSet) {
+	fl.StringVar(&f.mesh, "mesh", "", "how the ranks are laid out, as `AXES` like dp=8,tp=8,pp=4:\n"+
+		"the last is counted fastest, as by torch's init_device_mesh")
+	fl.IntVar(&f.worldSize, "world-size", 0, "how many ranks there should be, a `NUMBER`")
+}
+
+func (f *layoutFlags) question() (q ranks.Question, err error) {
+	switch {
 	case f.worldSize < 0 || f.worldSize > 1e7:
 		return q, fmt.Errorf("invalid --world-size %d; expected the number of ranks", f.worldSize)
 	case f.mesh != "" && f.worldSize > 0:
 		return q, errors.New("--world-size cannot be used with --mesh, which says how many ranks there are")
-	}
-	if err := f.format.check(cmd, f.out.json, "--json"); err != nil {
-		return q, err
 	}
 	q.Expected = f.worldSize
 	if f.mesh != "" {
@@ -179,12 +197,12 @@ func digests(ctx context.Context, dir string) (found []string) {
 	return found
 }
 
-// unfold puts the snapshots and the digests in folders in their place.
-func unfold(ctx context.Context, args []string) (files []string) {
+// unfold puts what is listed of folders in their place.
+func unfold(ctx context.Context, args []string, list func(context.Context, string) []string) (files []string) {
 	for _, path := range args {
 		found := []string{path}
 		if info, err := input.Stat(ctx, path); err == nil && info.IsDir() {
-			if in := slices.Concat(digests(ctx, path), snapshots(ctx, path)); len(in) > 0 {
+			if in := list(ctx, path); len(in) > 0 {
 				found = in
 			}
 		}

@@ -63,7 +63,7 @@ func (f *digestFlags) run(cmd *cobra.Command, args []string) error {
 	if f.dir == "" {
 		return errors.New("name the folder for the digests with -o FOLDER")
 	}
-	return f.each(cmd, unfold(cmd.Context(), args))
+	return f.each(cmd, unfold(cmd.Context(), args, snapshots))
 }
 
 // each makes the digests of files.

@@ -75,7 +75,7 @@ func redirect(ctx context.Context, fault *snapshot.FormatError) string {
 
 // inFolder says which snapshots are in a folder.
 func inFolder(ctx context.Context, dir string) string {
-	found := snapshots(ctx, dir)
+	found := someSnapshots(ctx, dir, maxSeen)
 	switch n := len(found); n {
 	case 0:
 		return "is a directory, and no snapshot was found in it"
@@ -103,14 +103,17 @@ const (
 
 // snapshots lists the files in a folder, and in folders below it, that begin as snapshots do, in the order of their
 // paths.
-func snapshots(ctx context.Context, dir string) (found []string) {
+func snapshots(ctx context.Context, dir string) []string { return someSnapshots(ctx, dir, many) }
+
+// someSnapshots looks at so many entries at most.
+func someSnapshots(ctx context.Context, dir string, most int) (found []string) {
 	seen, top := 0, strings.Count(input.Join(dir, "x"), string(filepath.Separator))
 	input.Walk(ctx, dir, func(path string, d fs.DirEntry, err error) error {
 		seen++
 		deep := 1 + strings.Count(path, string(filepath.Separator)) - top
 		hidden := path != dir && strings.HasPrefix(filepath.Base(path), ".")
 		switch {
-		case ctx.Err() != nil || seen > maxSeen:
+		case ctx.Err() != nil || seen > most:
 			return fs.SkipAll
 		case err != nil:
 			return nil

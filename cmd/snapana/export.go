@@ -49,7 +49,7 @@ one file, of one snapshot. -o - is standard output.`,
 				return unknown("--to", to, known)
 			}
 			f := &export.Formats()[k]
-			files := unfold(cmd.Context(), args)
+			files := unfold(cmd.Context(), args, snapshots)
 			switch {
 			case out == "":
 				return fmt.Errorf("missing -o, what to write to")

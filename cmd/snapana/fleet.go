@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -52,17 +53,22 @@ The plan is a file in the folder of the digests, which tasks must see under the 
 
 // fleetFlags are those of both.
 type fleetFlags struct {
-	read  readFlags
-	own   *pflag.FlagSet // of read
+	read   readFlags
+	layout layoutFlags
+	// The flags of both, which go to the tasks and to the merge.
+	reading, laying *pflag.FlagSet
+
 	dir   string
 	chunk int
 }
 
 func (f *fleetFlags) add(cmd *cobra.Command) {
-	f.own = pflag.NewFlagSet("", pflag.ContinueOnError)
-	f.read.add(f.own)
+	f.reading, f.laying = pflag.NewFlagSet("", pflag.ContinueOnError), pflag.NewFlagSet("", pflag.ContinueOnError)
+	f.read.add(f.reading)
+	f.layout.add(f.laying)
 	fl := cmd.Flags()
-	fl.AddFlagSet(f.own)
+	fl.AddFlagSet(f.reading)
+	fl.AddFlagSet(f.laying)
 	fl.StringVarP(&f.dir, "output", "o", "", "have the digests written to `FOLDER`, which all machines see")
 	fl.IntVar(&f.chunk, "chunk", 0, "`NUMBER` of files that a task reads (default: as many as take about a minute)")
 }
@@ -226,11 +232,14 @@ func (f *fleetFlags) job(cmd *cobra.Command, args []string, most int) (*fleet.Jo
 	if err := f.read.ready(cmd.Context()); err != nil {
 		return nil, err
 	}
-	args, err = expand(args)
+	if _, err := f.layout.question(); err != nil {
+		return nil, err
+	}
+	args, err = expand(cmd.Context(), args)
 	if err != nil {
 		return nil, err
 	}
-	files, ranks, err := f.missing(cmd.Context(), dir, unfold(cmd.Context(), args))
+	files, ranks, err := f.missing(cmd.Context(), dir, unfold(cmd.Context(), args, snapshots))
 	if err != nil {
 		return nil, err
 	}
@@ -254,25 +263,28 @@ func (f *fleetFlags) job(cmd *cobra.Command, args []string, most int) (*fleet.Jo
 	}
 	data := plan.Encode()
 	name := sha256.Sum256([]byte(dir))
-	job := &fleet.Job{Plan: plan, Program: program, Dir: dir, File: filepath.Join(dir, fleet.Name(data)), Ranks: ranks,
-		Name: "snapana-" + hex.EncodeToString(name[:4]), Flags: f.flags()}
+	job := &fleet.Job{Plan: plan, Program: program, Dir: dir, File: filepath.Join(dir, fleet.Name(data)), Name: "snapana-" + hex.EncodeToString(name[:4]),
+		Flags: given(f.reading), Layout: given(f.laying)}
+	if job.Layout == nil && ranks > 0 {
+		job.Layout = []string{fmt.Sprintf("--world-size=%d", ranks)}
+	}
 	return job, written(place.Write(job.File, data))
 }
 
-// flags are those that the tasks are to read with.
-func (f *fleetFlags) flags() (given []string) {
-	f.own.VisitAll(func(fl *pflag.Flag) {
+// given are the flags that were.
+func given(flags *pflag.FlagSet) (args []string) {
+	flags.VisitAll(func(fl *pflag.Flag) {
 		if fl.Changed {
-			given = append(given, "--"+fl.Name+"="+fl.Value.String())
+			args = append(args, "--"+fl.Name+"="+fl.Value.String())
 		}
 	})
-	return given
+	return args
 }
 
 // expand puts the files in the place of patterns: more of them than a command can be called with.
-func expand(args []string) (files []string, err error) {
+func expand(ctx context.Context, args []string) (files []string, err error) {
 	for _, a := range args {
-		if _, err := os.Lstat(a); errors.Is(err, fs.ErrNotExist) {
+		if _, err := input.Stat(ctx, a); errors.Is(err, fs.ErrNotExist) {
 			found, bad := filepath.Glob(a)
 			if bad != nil || len(found) == 0 {
 				return nil, &fs.PathError{Op: "open", Path: a, Err: cmp.Or(bad, error(fs.ErrNotExist))}
@@ -285,8 +297,8 @@ func expand(args []string) (files []string, err error) {
 	return files, nil
 }
 
-// missing gives the files that have no digest, and how many ranks all files are of, 0 where that is not known. They are
-// looked at many at once: on network file systems each waits.
+// missing gives the files that have no digest, and how many ranks there are, if names tell one file of each from 0 on,
+// or else 0. The files are looked at many at once: on network file systems each waits.
 func (f *fleetFlags) missing(ctx context.Context, dir string, paths []string) (files []fleet.File, ranks int, err error) {
 	there := digest.List(ctx, dir)
 	sources := make([]digest.Source, len(paths))
@@ -324,8 +336,8 @@ func (f *fleetFlags) missing(ctx context.Context, dir string, paths []string) (f
 			files = append(files, fleet.File{Path: src.Path, Size: src.Size})
 		}
 	}
-	if len(numbers) == len(seen) {
-		ranks = len(seen)
+	if n := len(numbers); n == len(seen) && n > 0 && slices.Max(slices.Collect(maps.Keys(numbers))) == n-1 {
+		ranks = n
 	}
 	return files, ranks, nil
 }

@@ -15,7 +15,7 @@ type Job struct {
 	Dir     string   // of the digests
 	Name    string   // of the job: one folder's jobs have one name
 	Flags   []string // of `digest`, for the tasks
-	Ranks   int      // how many the merge should find, 0 unknown
+	Layout  []string // flags of `ranks`, for the merge
 }
 
 // Page and Log are the names of what the merge writes into the folder of the digests.
@@ -32,11 +32,7 @@ func (j *Job) task() []string {
 
 // merge is the command that compares the digests.
 func (j *Job) merge() []string {
-	c := []string{j.Program, "ranks", j.Dir, "-o", j.Dir + "/" + Page}
-	if j.Ranks > 0 {
-		c = append(c, fmt.Sprintf("--world-size=%d", j.Ranks))
-	}
-	return c
+	return slices.Concat([]string{j.Program, "ranks", j.Dir, "-o", j.Dir + "/" + Page}, j.Layout)
 }
 
 // mergeMemory is that of the merge at least, which keeps some of each digest.
