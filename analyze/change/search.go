@@ -89,6 +89,9 @@ func (in *Input) Candidates() []Change {
 // mostNamed bounds what evidence has of changes that fit, and of those that do not.
 const mostNamed = 3
 
+// tooSlow is the share of a step's time above which a change is no advice.
+const tooSlow = 5
+
 // closeTo is the part of the capacity that must be left where a request failed: one in so many.
 const closeTo = 50
 
@@ -97,24 +100,29 @@ func (f *Found) enough(o *Outcome) bool {
 	return !f.Early && o.Fits != nil && *o.Fits && o.Short == 0 && (!f.Cut || o.Spare*closeTo >= f.Capacity.Reservable)
 }
 
-// Evidence is the search as a finding keeps it.
+// Evidence is the search as a finding keeps it: of sets of the same kinds of changes the first.
 func (f *Found) Evidence() *finding.Rescue {
 	out := &finding.Rescue{Fit: []finding.Amended{}, Short: []finding.Amended{}, Ends: f.Cut}
+	fit, short := map[string]bool{}, map[string]bool{} // by kinds
 	for i := range f.Tried {
 		t := &f.Tried[i]
+		kinds := ""
 		v := finding.Amended{Saves: units.Size(f.Before.ReservedPeak - t.After.ReservedPeak), Spare: units.Size(t.After.Spare),
 			Slower: t.Time}
 		for k := range t.applied {
 			a := &t.applied[k]
+			kinds += string(a.Kind) + " "
 			v.Changes = append(v.Changes, finding.ProgramChange{Change: a.Change, Kind: string(a.Kind), Line: a.Line,
 				Modules: a.Modules, Of: a.OfThose})
 		}
 		switch {
-		case *t.After.Fits && !f.enough(&t.After):
-		case *t.After.Fits && len(out.Fit) < mostNamed:
+		case *t.After.Fits && (!f.enough(&t.After) || t.Time > tooSlow):
+		case *t.After.Fits && len(out.Fit) < mostNamed && !fit[kinds]:
 			out.Fit = append(out.Fit, v)
-		case !*t.After.Fits && v.Saves > 0 && len(out.Short) < mostNamed:
+			fit[kinds] = true
+		case !*t.After.Fits && v.Saves > 0 && len(out.Short) < mostNamed && !short[kinds]:
 			out.Short = append(out.Short, v)
+			short[kinds] = true
 		}
 	}
 	return out

@@ -1,8 +1,10 @@
 package verdict
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/snapana/snapana/analyze/change"
@@ -47,8 +49,9 @@ func SaySearch(f *change.Found) {
 	case *f.Before.Fits:
 		f.Text = "The run fits as it is: " + room(&f.Before) + "."
 	case len(f.Changes) == 0 && f.Early && len(f.Tried) > 0 && *f.Tried[0].After.Fits:
-		f.Text = "With " + units.List(f.Tried[0].Changes) + " the run fits up to the request that failed. It failed before " +
-			"anything tells what the rest of a step needs: gradients and the optimizer's state come on top."
+		t := slices.MaxFunc(f.Tried, func(a, b change.Set) int { return cmp.Compare(a.After.Spare, b.After.Spare) })
+		f.Text = fmt.Sprintf("The request came before anything tells what the rest of a step needs: gradients and the "+
+			"optimizer's state come on top. Up to there %s leaves the most, %s.", units.List(t.Changes), units.Bytes(t.After.Spare))
 	case len(f.Changes) == 0 && len(f.Tried) > 0 && *f.Tried[0].After.Fits:
 		f.Text = "With " + units.List(f.Tried[0].Changes) + " the run fits up to the request that failed, with too little " +
 			"to spare to be sure of what comes behind it."
@@ -261,6 +264,9 @@ func rescue(f *finding.Finding) {
 	}
 	for i := range r.Fit[1:] {
 		text += fmt.Sprintf("; so does %s", amended(&r.Fit[1+i]))
+		if more := r.Fit[1+i].Slower; more >= 0.005 {
+			text += fmt.Sprintf(" (about %.0f%% longer)", 100*more)
+		}
 	}
 	if len(short) > 0 {
 		text += "; " + strings.Join(short, ", ") + alone(len(short))
