@@ -89,7 +89,11 @@ func cameTo(a *change.Answer) string {
 	if a.After.Fits == nil {
 		return text + "."
 	}
-	return text + "; " + room(&a.After) + "."
+	text += "; " + room(&a.After)
+	if a.Early && *a.After.Fits {
+		text += " up to the request that failed, before anything tells what gradients and the optimizer need"
+	}
+	return text + "."
 }
 
 // room says whether a replay fits, in a clause.
