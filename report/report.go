@@ -6,6 +6,7 @@ package report
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +24,7 @@ import (
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/place"
 	"github.com/snapana/snapana/report/plot"
+	"github.com/snapana/snapana/snapshot/input"
 )
 
 // ErrNotReport says that a folder contains something other than a report, which WriteDir then
@@ -34,8 +36,8 @@ var ErrNotReport = errors.New("contains files that are not a snapana report")
 // The files of an earlier report in dir are replaced, other files beside them are kept. Either
 // all files are written or nothing changes, of which package place tells. other says that the earlier report was on
 // another snapshot.
-func WriteDir(dir string, r *analyze.Result, maxPage int) (other bool, err error) {
-	found, err := occupant(dir)
+func WriteDir(ctx context.Context, dir string, r *analyze.Result, maxPage int) (other bool, err error) {
+	found, err := occupant(ctx, dir)
 	if err != nil {
 		return false, err
 	}
@@ -45,13 +47,13 @@ func WriteDir(dir string, r *analyze.Result, maxPage int) (other bool, err error
 	}
 	for {
 		if found.exists {
-			return found.other(r), place.Replace(dir, files, ours)
+			return found.other(r), place.Replace(ctx, dir, files, ours)
 		}
-		if err = place.Create(dir, files, ours); !errors.Is(err, fs.ErrExist) {
+		if err = place.Create(ctx, dir, files, ours); !errors.Is(err, fs.ErrExist) {
 			return false, err
 		}
 		// Meanwhile another run made it.
-		if found, err = occupant(dir); err != nil {
+		if found, err = occupant(ctx, dir); err != nil {
 			return false, err
 		}
 	}
@@ -62,7 +64,7 @@ const most = 10_000
 
 // WriteOwn is WriteDir for the folder NAME.report, or NAME-2.report and so on where that is taken: by a report on
 // another snapshot, or by something else. It returns the folder, and the one that was taken, "" for none.
-func WriteOwn(name string, r *analyze.Result, maxPage int) (dir, taken string, err error) {
+func WriteOwn(ctx context.Context, name string, r *analyze.Result, maxPage int) (dir, taken string, err error) {
 	files, err := render(r, maxPage)
 	if err != nil {
 		return "", "", err
@@ -72,7 +74,7 @@ func WriteOwn(name string, r *analyze.Result, maxPage int) (dir, taken string, e
 		if n > 1 {
 			dir = fmt.Sprintf("%s-%d%s", name, n, Ending)
 		}
-		found, err := occupant(dir)
+		found, err := occupant(ctx, dir)
 		switch {
 		case errors.As(err, new(*takenError)), err == nil && found.other(r):
 			if taken == "" {
@@ -82,9 +84,9 @@ func WriteOwn(name string, r *analyze.Result, maxPage int) (dir, taken string, e
 		case err != nil:
 			return dir, taken, err
 		case found.exists:
-			return dir, taken, place.Replace(dir, files, ours)
+			return dir, taken, place.Replace(ctx, dir, files, ours)
 		default:
-			if err := place.Create(dir, files, ours); !errors.Is(err, fs.ErrExist) {
+			if err := place.Create(ctx, dir, files, ours); !errors.Is(err, fs.ErrExist) {
 				return dir, taken, err
 			}
 			// Meanwhile another run made it.
@@ -115,23 +117,23 @@ func (o occupied) other(r *analyze.Result) bool {
 }
 
 // occupant says what dir is, and fails when it is nothing to write a report to.
-func occupant(dir string) (occupied, error) {
+func occupant(ctx context.Context, dir string) (occupied, error) {
 	for range 100 {
-		found, err := look(dir)
+		found, err := look(ctx, dir)
 		if err == nil || !found.moving {
 			return found, err
 		}
 		// Another run moves its files there just now, for which Mend waits.
 	}
-	return look(dir)
+	return look(ctx, dir)
 }
 
 // look is occupant at this moment.
-func look(dir string) (found occupied, err error) {
-	if err := place.Mend(dir, ours); err != nil {
+func look(ctx context.Context, dir string) (found occupied, err error) {
+	if err := place.Mend(ctx, dir, ours); err != nil {
 		return found, err
 	}
-	entries, err := os.ReadDir(dir)
+	entries, err := input.ReadDir(ctx, dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		info, e := os.Lstat(dir)
@@ -158,7 +160,7 @@ func look(dir string) (found occupied, err error) {
 		case e.IsDir() && place.Temporary(name):
 			found.moving = true
 		case name == jsonName && e.Type().IsRegular():
-			if found.of, found.report = subject(filepath.Join(dir, name)); !found.report {
+			if found.of, found.report = subject(ctx, input.Join(dir, name)); !found.report {
 				foreign = name
 			}
 		default:
@@ -215,8 +217,8 @@ var heading = regexp.MustCompile(`^\{\n "schema": "snapana\.report/1",\n "source
 	`  "bytes": \d+,\n(?:  "checksum": "(.*)",\n)?`)
 
 // subject reports whether the file at path begins as report.json does, and of which snapshot, by its checksum.
-func subject(path string) (checksum string, report bool) {
-	f, err := os.Open(path)
+func subject(ctx context.Context, path string) (checksum string, report bool) {
+	f, err := input.Open(ctx, path)
 	if err != nil {
 		return "", false
 	}

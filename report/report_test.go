@@ -32,7 +32,7 @@ func names(t *testing.T, dir string) []string {
 
 func mustWrite(t *testing.T, dir string, r *analyze.Result) {
 	t.Helper()
-	if _, err := WriteDir(dir, r, html.DefaultBytes); err != nil {
+	if _, err := WriteDir(t.Context(), dir, r, html.DefaultBytes); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -139,7 +139,7 @@ func TestRefused(t *testing.T) {
 		for f, text := range files {
 			put(t, filepath.Join(dir, f), text)
 		}
-		_, err := WriteDir(dir, analyzetest.Failed(t), html.DefaultBytes)
+		_, err := WriteDir(t.Context(), dir, analyzetest.Failed(t), html.DefaultBytes)
 		if !errors.Is(err, ErrNotReport) || !strings.Contains(err.Error(), dir) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -154,18 +154,18 @@ func TestRefused(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "file")
 	put(t, path, "x")
-	if _, err := WriteDir(path, analyzetest.Failed(t), html.DefaultBytes); err == nil ||
+	if _, err := WriteDir(t.Context(), path, analyzetest.Failed(t), html.DefaultBytes); err == nil ||
 		!strings.Contains(err.Error(), "is a file") {
 		t.Errorf("a file: %v", err)
 	}
-	if _, err := WriteDir(filepath.Join(path, "r"), analyzetest.Failed(t), html.DefaultBytes); err == nil {
+	if _, err := WriteDir(t.Context(), filepath.Join(path, "r"), analyzetest.Failed(t), html.DefaultBytes); err == nil {
 		t.Error("a folder in a file was made")
 	}
 	link := path + "-link"
 	if err := os.Symlink("nowhere", link); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := WriteDir(link, analyzetest.Failed(t), html.DefaultBytes); err == nil ||
+	if _, err := WriteDir(t.Context(), link, analyzetest.Failed(t), html.DefaultBytes); err == nil ||
 		!strings.Contains(err.Error(), "link") {
 		t.Errorf("a link to nothing: %v", err)
 	}
@@ -180,7 +180,7 @@ func TestFolderInTheWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, mine, "x")
-	if _, err := WriteDir(dir, analyzetest.Failed(t), html.DefaultBytes); err == nil ||
+	if _, err := WriteDir(t.Context(), dir, analyzetest.Failed(t), html.DefaultBytes); err == nil ||
 		!strings.Contains(err.Error(), "timeline.png is a folder") {
 		t.Errorf("%v", err)
 	}
@@ -199,7 +199,7 @@ func TestOwnFolder(t *testing.T) {
 	empty, failed := analyzetest.Empty(t), analyzetest.Failed(t)
 	write := func(r *analyze.Result, want, wantTaken string) {
 		t.Helper()
-		dir, taken, err := WriteOwn("snapshot", r, html.DefaultBytes)
+		dir, taken, err := WriteOwn(t.Context(), "snapshot", r, html.DefaultBytes)
 		if err != nil || dir != want || taken != wantTaken {
 			t.Errorf("%q, %q, %v, want %q, %q", dir, taken, err, want, wantTaken)
 		}
@@ -223,10 +223,10 @@ func TestOwnFolder(t *testing.T) {
 	}
 	put(t, "snapshot-4.report/notes.txt", "mine")
 	write(empty, "snapshot-5.report", "snapshot.report")
-	if other, err := WriteDir("snapshot-2.report", empty, html.DefaultBytes); !other || err != nil {
+	if other, err := WriteDir(t.Context(), "snapshot-2.report", empty, html.DefaultBytes); !other || err != nil {
 		t.Errorf("another's: %v, %v", other, err)
 	}
-	if other, err := WriteDir("snapshot-2.report", empty, html.DefaultBytes); other || err != nil {
+	if other, err := WriteDir(t.Context(), "snapshot-2.report", empty, html.DefaultBytes); other || err != nil {
 		t.Errorf("its own: %v, %v", other, err)
 	}
 }
@@ -240,7 +240,7 @@ func TestOwnAtOnce(t *testing.T) {
 	for _, r := range []*analyze.Result{analyzetest.Empty(t), analyzetest.Failed(t)} {
 		for range 2 {
 			writers.Go(func() {
-				if _, _, err := WriteOwn("snapshot", r, html.DefaultBytes); err != nil {
+				if _, _, err := WriteOwn(t.Context(), "snapshot", r, html.DefaultBytes); err != nil {
 					t.Error(err)
 				}
 			})
@@ -267,7 +267,7 @@ func TestAtOnce(t *testing.T) {
 		var writers sync.WaitGroup
 		for i := range 8 {
 			writers.Go(func() {
-				if _, err := WriteDir(dir, results[i/7], html.DefaultBytes); err != nil {
+				if _, err := WriteDir(t.Context(), dir, results[i/7], html.DefaultBytes); err != nil {
 					t.Errorf("%s: %v", way, err)
 				}
 			})

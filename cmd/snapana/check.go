@@ -311,7 +311,7 @@ func (f *checkFlags) write(cmd *cobra.Command, args []string) error {
 	if err := footprint.Write(&b, base); err != nil {
 		return err
 	}
-	if err := place.Write(f.update, b.Bytes()); err != nil {
+	if err := place.Write(cmd.Context(), f.update, b.Bytes()); err != nil {
 		return written(err)
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", oneLine("Baseline in "+f.update))

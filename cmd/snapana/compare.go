@@ -102,7 +102,7 @@ func (f *ranksFlags) run(cmd *cobra.Command, args []string) error {
 	} else {
 		err = show(cmd, f.out, c, json.WriteRanks, text.Ranks)
 	}
-	err = cmp.Or(err, written(page.write(c)))
+	err = cmp.Or(err, written(page.write(ctx, c)))
 	if err == nil && page.path != "" && !f.out.json {
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "\nPage in %s\n", oneLine(page.path))
 	}
@@ -168,7 +168,7 @@ func (f *ranksFlags) rank(cmd *cobra.Command, path string, page *ranksPage) (ran
 		return ranks.Rank{}, err
 	}
 	if page.reports != nil {
-		page.each(path, r)
+		page.each(cmd.Context(), path, r)
 	}
 	return ranks.Of(path, d), nil
 }
@@ -243,15 +243,15 @@ func newRanksPage(output string, files []string) *ranksPage {
 }
 
 // each writes the report of a rank.
-func (p *ranksPage) each(file string, r *analyze.Result) {
-	_, err := report.WriteDir(filepath.Join(filepath.Dir(p.path), p.reports[file]), r, html.DefaultBytes)
+func (p *ranksPage) each(ctx context.Context, file string, r *analyze.Result) {
+	_, err := report.WriteDir(ctx, input.Join(input.Dir(p.path), p.reports[file]), r, html.DefaultBytes)
 	p.mu.Lock()
 	p.err = cmp.Or(p.err, err)
 	p.mu.Unlock()
 }
 
 // write writes the page, once all ranks are known.
-func (p *ranksPage) write(c *ranks.Comparison) error {
+func (p *ranksPage) write(ctx context.Context, c *ranks.Comparison) error {
 	if p.path == "" || p.err != nil {
 		return p.err
 	}
@@ -265,7 +265,7 @@ func (p *ranksPage) write(c *ranks.Comparison) error {
 	if err != nil {
 		return err
 	}
-	return writePage(p.path, b.Bytes())
+	return writePage(ctx, p.path, b.Bytes())
 }
 
 var errNoPage = errors.New("-o needs the name of a folder, or of a page that ends in .html")
@@ -275,15 +275,15 @@ func pagePath(output, name string) string {
 	if strings.EqualFold(filepath.Ext(output), ".html") {
 		return output
 	}
-	return filepath.Join(output, name)
+	return input.Join(output, name)
 }
 
 // writePage writes a page, and makes its folder where there is none.
-func writePage(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+func writePage(ctx context.Context, path string, data []byte) error {
+	if err := place.MkdirAll(input.Dir(path)); err != nil {
 		return err
 	}
-	return place.Write(path, data)
+	return place.Write(ctx, path, data)
 }
 
 func newCompareEnv() *cobra.Command {

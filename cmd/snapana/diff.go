@@ -167,7 +167,7 @@ func (f *diffFlags) write(cmd *cobra.Command, r *diff.Result) error {
 	path, b := pagePath(f.dir, "diff.html"), bytes.Buffer{}
 	err := html.WriteDiff(&b, r, html.DefaultBytes)
 	if err == nil {
-		err = writePage(path, b.Bytes())
+		err = writePage(cmd.Context(), path, b.Bytes())
 	}
 	if err != nil || f.out.json || f.format == "json" || f.format == "md" {
 		return err

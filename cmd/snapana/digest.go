@@ -72,7 +72,7 @@ func (f *digestFlags) each(cmd *cobra.Command, files []string) error {
 		return err
 	}
 	f.alone = true
-	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+	if err := place.MkdirAll(f.dir); err != nil {
 		return written(err)
 	}
 	f.there = digest.List(cmd.Context(), f.dir)
@@ -140,7 +140,7 @@ func (f *digestFlags) one(cmd *cobra.Command, path string) (json.Digested, error
 		return out, nil
 	}
 	if f.mark {
-		mark, err := f.begin(src)
+		mark, err := f.begin(cmd.Context(), src)
 		if err != nil {
 			return out, err
 		}
@@ -167,21 +167,21 @@ func (f *digestFlags) one(cmd *cobra.Command, path string) (json.Digested, error
 			return out, err
 		}
 	}
-	out.Path, out.Fault, out.Bytes = filepath.Join(f.dir, d.Source.Name()), d.Fault, len(data)
-	return out, written(place.Write(out.Path, data))
+	out.Path, out.Fault, out.Bytes = input.Join(f.dir, d.Source.Name()), d.Fault, len(data)
+	return out, written(place.Write(cmd.Context(), out.Path, data))
 }
 
 var errKilled = errors.New("the task that read it was killed, as for using too much memory, or it still runs")
 
 // begin leaves a digest that says how far a file came.
-func (f *digestFlags) begin(src digest.Source) (path string, err error) {
+func (f *digestFlags) begin(ctx context.Context, src digest.Source) (path string, err error) {
 	d := digest.Failed(src, errKilled)
 	data, err := d.Encode()
 	if err != nil {
 		return "", err
 	}
-	path = filepath.Join(f.dir, d.Source.Name())
-	return path, written(place.Write(path, data))
+	path = input.Join(f.dir, d.Source.Name())
+	return path, written(place.Write(ctx, path, data))
 }
 
 // readFlags are those that say how snapshots are read whose digests are made.

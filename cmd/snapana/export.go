@@ -13,6 +13,7 @@ import (
 	"github.com/snapana/snapana/report/export"
 	"github.com/snapana/snapana/report/place"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/input"
 )
 
 func newExport() *cobra.Command {
@@ -81,7 +82,7 @@ one file, of one snapshot. -o - is standard output.`,
 				case out == "-":
 					err = fill(cmd.OutOrStdout())
 				default:
-					err = place.WriteBy(out, fill)
+					err = place.WriteBy(cmd.Context(), out, fill)
 				}
 				if err != nil {
 					return written(explain(cmd.Context(), err))
@@ -117,7 +118,7 @@ func partitions(f *export.Format, files []string, out, run string) ([]string, er
 				name = other
 			}
 		}
-		dir := filepath.Join(out, export.Partition(name, snapshot.NamedRank(filepath.Base(file))))
+		dir := input.Join(out, export.Partition(name, snapshot.NamedRank(filepath.Base(file))))
 		if other, ok := taken[dir]; ok {
 			return nil, fmt.Errorf("%s and %s are of one rank of a run by their names; export them one by one, each with --run",
 				other, file)

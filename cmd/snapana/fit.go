@@ -124,7 +124,7 @@ func (f *fitFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	switch {
 	case page:
-		if err := place.WriteBy(f.picture, func(w io.Writer) error { return html.WriteFit(w, r) }); err != nil {
+		if err := place.WriteBy(cmd.Context(), f.picture, func(w io.Writer) error { return html.WriteFit(w, r) }); err != nil {
 			return written(err)
 		}
 	case f.picture != "":

@@ -268,7 +268,7 @@ func (f *fleetFlags) job(cmd *cobra.Command, args []string, most int) (*fleet.Jo
 	if job.Layout == nil && ranks > 0 {
 		job.Layout = []string{fmt.Sprintf("--world-size=%d", ranks)}
 	}
-	return job, written(place.Write(job.File, data))
+	return job, written(place.Write(cmd.Context(), job.File, data))
 }
 
 // given are the flags that were.

@@ -73,7 +73,7 @@ func draw(ctx context.Context, called string, p plot.Plot, path string, m plot.M
 	var b bytes.Buffer
 	err := p.Write(&b, m)
 	if err == nil {
-		err = place.Write(path, b.Bytes())
+		err = place.Write(ctx, path, b.Bytes())
 	}
 	if err != nil {
 		return written(fmt.Errorf("write the %s: %w", called, err))

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +20,7 @@ import (
 	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/budget"
+	"github.com/snapana/snapana/snapshot/input"
 )
 
 // minPage is what a page without anything to zoom into takes at most.
@@ -158,19 +159,19 @@ func (f *reportFlags) write(cmd *cobra.Command, file string, r *analyze.Result) 
 		if file != "-" {
 			name = snapshot.Stem(file)
 		}
-		if dir, taken, err = report.WriteOwn(name, r, int(f.maxPage)); taken != "" {
+		if dir, taken, err = report.WriteOwn(cmd.Context(), name, r, int(f.maxPage)); taken != "" {
 			note = fmt.Sprintf(" (kept %s/, which may be another snapshot's)", taken)
 		}
 	} else {
 		var other bool
-		if other, err = report.WriteDir(dir, r, int(f.maxPage)); other {
+		if other, err = report.WriteDir(cmd.Context(), dir, r, int(f.maxPage)); other {
 			note = " (replaced a report that may be another snapshot's)"
 		}
 	}
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	line := text.Fold(oneLine("Report in "+dir+string(os.PathSeparator)+note), look(cmd).Columns())
+	line := text.Fold(oneLine("Report in "+strings.TrimSuffix(dir, "/")+string(os.PathSeparator)+note), look(cmd).Columns())
 	switch {
 	case f.forPeople():
 		_, err = io.WriteString(cmd.OutOrStdout(), "\n"+line)
@@ -178,7 +179,7 @@ func (f *reportFlags) write(cmd *cobra.Command, file string, r *analyze.Result) 
 		_, err = io.WriteString(cmd.ErrOrStderr(), line)
 	}
 	if err == nil && f.open {
-		page := filepath.Join(dir, report.Page)
+		page := input.Join(dir, report.Page)
 		if err = serve.Show(page); err != nil {
 			err = fmt.Errorf("could not start a browser (%w); open %s", err, page)
 		}

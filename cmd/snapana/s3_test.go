@@ -43,7 +43,8 @@ func TestStores(t *testing.T) {
 	for _, key := range []string{"run/rank0.pickle", "run/b c/rank1.pickle"} {
 		stored(t, s, key, "healthy.pickle")
 	}
-	for _, c := range [][]string{{"summary"}, {"report", "--json"}, {"summary", "--from", "2000", "--to", "5000"}, {"peak"}} {
+	for _, c := range [][]string{{"summary"}, {"report", "--json"},
+		{"summary", "--from", "2000", "--to", "5000"}, {"peak"}} {
 		_, want, _ := ask(t, append(c, filepath.Join(fixtures, "healthy.pickle"))...)
 		want = strings.ReplaceAll(want, "healthy.pickle", "rank0.pickle")
 		if code, got, stderr := ask(t, append(c, "s3://bucket/run/rank0.pickle")...); code != 0 || got != want {
@@ -103,5 +104,51 @@ func TestNoNetwork(t *testing.T) {
 	ask(t, "report", "-o", filepath.Join(t.TempDir(), "out"), filepath.Join("..", "..", "fixtures", "healthy.pickle"))
 	if asked.Load() {
 		t.Error("a report of a file asks a store")
+	}
+}
+
+// TestStoreWrites writes to a store what can be written to a folder.
+func TestStoreWrites(t *testing.T) {
+	s := s3.New(t)
+	stored(t, s, "run/rank0.pickle", "ghost.pickle")
+	t.Chdir(t.TempDir()) // in which nothing may be written
+	const in = "s3://bucket/run/rank0.pickle"
+	for _, args := range [][]string{
+		{"report", "-o", "s3://bucket/reports/run1/", in}, {"report", "-q", "-o", "s3://bucket/reports/run1", in},
+		{"plot", "-o", "s3://bucket/plots/a b.svg", in}, {"digest", "-o", "s3://bucket/digests/", "s3://bucket/run/"},
+		{"export", "--to", "pprof", "-o", "s3://bucket/exports/x.pprof", in},
+		{"export", "--to", "parquet", "-o", "s3://bucket/tables", in},
+		{"ranks", "-o", "s3://bucket/page/", "s3://bucket/run/"}, {"ranks", "s3://bucket/digests/"},
+		{"check", "--update-baseline", "s3://bucket/base.json", in}, {"check", "--baseline", "s3://bucket/base.json", in},
+	} {
+		if code, out, stderr := ask(t, args...); code != 0 {
+			t.Errorf("%v: exit %d: %s%s", args, code, out, stderr)
+		}
+	}
+	_, out, _ := ask(t, "digest", "-o", "s3://bucket/digests", "s3://bucket/run/")
+	if !strings.Contains(out, "there already") {
+		t.Error(out)
+	}
+	all := strings.Join(s.Keys(t), "\n") + "\n"
+	for _, key := range []string{"reports/run1/report.html", "reports/run1/report.json", "plots/a b.svg", ".digest",
+		"exports/x.pprof", "events.parquet", "page/ranks.html", "page/rank0.report/report.html", "base.json"} {
+		if !strings.Contains(all, key+"\n") {
+			t.Errorf("no %s in\n%s", key, all)
+		}
+	}
+	if strings.Contains(all, ".snapana-") {
+		t.Error(all)
+	}
+	if left, _ := os.ReadDir("."); len(left) > 0 {
+		t.Errorf("%v was written here", left)
+	}
+	s.Put(t, "mine/notes.txt", []byte("mine"))
+	if code, _, stderr := ask(t, "report", "-o", "s3://bucket/mine", in); code != exitEnv ||
+		!strings.Contains(stderr, "contains files that are not a snapana report") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	if code, _, stderr := ask(t, "plot", "-o", "gs://bucket/x.png", in); code != exitEnv ||
+		!strings.Contains(stderr, "HMAC") {
+		t.Errorf("exit %d: %s", code, stderr)
 	}
 }

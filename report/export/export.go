@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/report/place"
+	"github.com/snapana/snapana/snapshot/input"
 )
 
 // Format is one that a file can be exported to.
@@ -75,10 +75,10 @@ func WriteTables(ctx context.Context, dir string, r *analyze.Result, f *Format) 
 		return slices.ContainsFunc(files, func(f place.File) bool { return f.Name == name })
 	}
 	for {
-		if _, err := os.Stat(dir); err == nil {
-			return place.Replace(dir, files, ours)
+		if _, err := input.Stat(ctx, dir); err == nil {
+			return place.Replace(ctx, dir, files, ours)
 		}
-		if err := place.Create(dir, files, ours); !errors.Is(err, fs.ErrExist) {
+		if err := place.Create(ctx, dir, files, ours); !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}

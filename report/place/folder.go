@@ -2,6 +2,7 @@ package place
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +11,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/snapana/snapana/snapshot/store"
 )
 
 // What is in a folder whose files are replaced one by one. New ones are in madeName. Old ones are moved to
@@ -18,7 +21,12 @@ const madeName, oldName, doneName = "new", "old", "replaced"
 
 // Create makes a folder of files, with its parents. The error is fs.ErrExist where it is there by now.
 // Modes are 0644 and 0755 less the umask.
-func Create(dir string, files []File, ours func(name string) bool) (err error) {
+func Create(ctx context.Context, dir string, files []File, ours func(name string) bool) (err error) {
+	if remote, err := store.Is(dir); err != nil {
+		return err
+	} else if remote {
+		return putAll(ctx, dir, files, ours, true)
+	}
 	dir = filepath.Clean(dir)
 	parent := filepath.Dir(dir)
 	made, err := makeParents(parent)
@@ -46,6 +54,14 @@ func Create(dir string, files []File, ours func(name string) bool) (err error) {
 	return err
 }
 
+// MkdirAll is os.MkdirAll. In a store there is nothing to make.
+func MkdirAll(dir string) error {
+	if remote, err := store.Is(dir); remote || err != nil {
+		return err
+	}
+	return os.MkdirAll(dir, 0o755)
+}
+
 // makeParents makes dir and what lies above it, and lists what it made, innermost first.
 func makeParents(dir string) (made []string, err error) {
 	for p := dir; ; p = filepath.Dir(p) {
@@ -61,7 +77,12 @@ func makeParents(dir string) (made []string, err error) {
 // can exchange two folders, who looks sees all of the old files or all of the new ones. Where it cannot, or the
 // folder is the current one, a mount point, or has folders in it, files are moved one by one, and Mend or the
 // next Replace ends what a writer that was killed began. Modes are those of what is replaced.
-func Replace(dir string, files []File, ours func(name string) bool) error {
+func Replace(ctx context.Context, dir string, files []File, ours func(name string) bool) error {
+	if remote, err := store.Is(dir); err != nil {
+		return err
+	} else if remote {
+		return putAll(ctx, dir, files, ours, false)
+	}
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		return err
@@ -105,7 +126,12 @@ func room(dir string, files []File, entries []fs.DirEntry) error {
 func isFile(e fs.DirEntry) bool { return e.Type().IsRegular() || e.Type()&fs.ModeSymlink != 0 }
 
 // Mend ends what a writer that was killed began in dir: all of the new files are there then, or all of the old.
-func Mend(dir string, ours func(name string) bool) error {
+func Mend(ctx context.Context, dir string, ours func(name string) bool) error {
+	if remote, err := store.Is(dir); err != nil {
+		return err
+	} else if remote {
+		return mendRemote(ctx, dir, ours)
+	}
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
 		if !Temporary(e.Name()) || !e.IsDir() {

@@ -4,11 +4,14 @@
 // Everything is put together under a name that begins with ".snapana-" beside its place, locked as long as its
 // writer lives, and renamed. A writer removes what others that were killed left there, which it knows by its name,
 // its owner and the lock.
+//
+// A place may also be in a store: s3://BUCKET/NAME. There each file is put as a whole, and the folder is not: see mark.
 package place
 
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +20,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"time"
+
+	"github.com/snapana/snapana/snapshot/store"
 )
 
 // File is a file in the making: its name in its folder, and what it holds.
@@ -42,14 +47,21 @@ const plainMode = 0o644
 // Write writes a file as a whole: what was there before stays until all is written. The mode of what it
 // replaces stays as well, and so does its owner where the system allows that; a new file has 0644 less the
 // umask. A link is replaced, not followed. The error is a *fs.PathError with the path.
-func Write(path string, data []byte) error { return writeFile(path, &File{Data: data}) }
-
-// WriteBy is Write of what fill writes.
-func WriteBy(path string, fill func(w io.Writer) error) error {
-	return writeFile(path, &File{Fill: fill})
+func Write(ctx context.Context, path string, data []byte) error {
+	return writeFile(ctx, path, &File{Data: data})
 }
 
-func writeFile(path string, file *File) (err error) {
+// WriteBy is Write of what fill writes.
+func WriteBy(ctx context.Context, path string, fill func(w io.Writer) error) error {
+	return writeFile(ctx, path, &File{Fill: fill})
+}
+
+func writeFile(ctx context.Context, path string, file *File) (err error) {
+	if remote, err := store.Is(path); err != nil {
+		return err
+	} else if remote {
+		return send(ctx, path, file)
+	}
 	dir := filepath.Dir(path)
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("it is %s, not a file", kind(info.Mode()))}

@@ -3,6 +3,7 @@
 package place
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -48,19 +49,19 @@ func isOurs(name string) bool { return len(name) == 1 }
 // write writes one of two as report does, or a file.
 func write(path, text string) error {
 	if text == "file" {
-		return Write(path, []byte(text))
+		return Write(context.Background(), path, []byte(text))
 	}
 	var files []File
 	for _, name := range two[text] {
 		files = append(files, File{Name: name, Data: []byte(text)})
 	}
-	if err := Mend(path, isOurs); err != nil {
+	if err := Mend(context.Background(), path, isOurs); err != nil {
 		return err
 	}
 	if _, err := os.Stat(path); err != nil {
-		return Create(path, files, isOurs)
+		return Create(context.Background(), path, files, isOurs)
 	}
-	return Replace(path, files, isOurs)
+	return Replace(context.Background(), path, files, isOurs)
 }
 
 // read tells which of two is in dir, "" where there is none, and fails at a mixture.
@@ -174,7 +175,7 @@ func TestKilled(t *testing.T) {
 				if way.atomic {
 					read(t, dir)
 				}
-				if err := Mend(dir, isOurs); err != nil {
+				if err := Mend(t.Context(), dir, isOurs); err != nil {
 					t.Errorf("%d: %v", at, err)
 				}
 				got := read(t, dir)
@@ -225,7 +226,7 @@ func TestKilledFile(t *testing.T) {
 func TestFails(t *testing.T) {
 	root := t.TempDir()
 	bad := []File{{Name: "a", Data: []byte("new")}, {Name: "missing/dir", Data: []byte("new")}}
-	if err := Create(filepath.Join(root, "p", "q"), bad, isOurs); err == nil {
+	if err := Create(t.Context(), filepath.Join(root, "p", "q"), bad, isOurs); err == nil {
 		t.Error("no error")
 	}
 	if got := left(t, root); len(got) > 0 {
@@ -235,7 +236,7 @@ func TestFails(t *testing.T) {
 		dir := filepath.Join(root, filepath.Dir(mine), "r")
 		mustWrite(t, dir, "old")
 		put(t, filepath.Join(dir, mine), "mine")
-		if err := Replace(dir, bad, isOurs); err == nil {
+		if err := Replace(t.Context(), dir, bad, isOurs); err == nil {
 			t.Error("no error")
 		}
 		if got := read(t, dir); got != "old" {

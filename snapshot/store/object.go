@@ -167,7 +167,9 @@ func (o *Object) open() error {
 func (o *Object) more(info *minio.ObjectInfo) error {
 	return o.store.do(o.ctx, o.bucket, func(c *minio.Core) (err error) {
 		opt := minio.StatObjectOptions{Checksum: true}
-		opt.SetMatchETag(o.etag)
+		if o.etag != "" {
+			opt.SetMatchETag(o.etag)
+		}
 		*info, err = c.StatObject(o.ctx, o.bucket, o.key, opt)
 		if err == nil && (info.ETag != o.etag || info.Size != o.size) {
 			return &fault{ErrChanged.Error(), ErrChanged}
@@ -226,7 +228,9 @@ func (o *Object) fetch(off, n int64) ([]byte, error) {
 		defer stop()
 		var opt minio.GetObjectOptions
 		opt.SetRange(off+got, off+n-1)
-		opt.SetMatchETag(o.etag)
+		if o.etag != "" { // which stores give, but for files that they did not get from clients
+			opt.SetMatchETag(o.etag)
+		}
 		body, info, header, err := c.GetObject(ctx, o.bucket, o.key, opt)
 		if err != nil {
 			return err

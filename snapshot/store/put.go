@@ -27,7 +27,8 @@ func Put(ctx context.Context, name string, data io.ReaderAt, size int64, fresh b
 		err = &fault{"is more than 5 GiB, which a store does not take at once", nil}
 	default:
 		err = s.do(ctx, bucket, func(c *minio.Core) error {
-			opt := minio.PutObjectOptions{SendContentMd5: true, DisableMultipart: true, ContentType: kind(key)}
+			opt := minio.PutObjectOptions{SendContentMd5: true, DisableMultipart: true, ContentType: kind(key),
+				DisableContentSha256: size == 0} // else nothing is sent in pieces, which stores refuse
 			if fresh {
 				opt.SetMatchETagExcept("*")
 			}

@@ -392,6 +392,10 @@ func TestPut(t *testing.T) {
 			t.Error(err)
 		}
 	}
+	if err := Put(ctx, "s3://bucket/empty", strings.NewReader(""), 0, true); err != nil {
+		t.Error(err)
+	}
+	Remove(ctx, "s3://bucket/empty")
 	if left := s.Keys(t); len(left) != 0 {
 		t.Error(left)
 	}
@@ -439,8 +443,9 @@ func TestSettings(t *testing.T) {
 // Other URLs are refused, without what is secret in them.
 func TestOthers(t *testing.T) {
 	for name, says := range map[string]string{"https://bucket.s3.amazonaws.com/x?X-Amz-Signature=abc": "download it first",
-		"gs://bucket/x": "HMAC", "az://bucket/x": "Azure", "s3://": "no valid bucket", "s3://AKIA:secret@bucket/x": "no valid",
-		"file:///etc/passwd": "download it first"} {
+		"gs://bucket/x": "HMAC", "az://bucket/x": "Azure", "s3://": "no valid bucket",
+		"s3://AKIA:secret@bucket/x": "no valid",
+		"file:///etc/passwd":        "download it first"} {
 		is, err := Is(name)
 		if is || err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "abc") ||
 			strings.Contains(err.Error(), "secret") {
