@@ -3,6 +3,8 @@ package digest_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -12,7 +14,9 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/digest"
+	"github.com/snapana/snapana/analyze/ranks"
 	"github.com/snapana/snapana/fixtures/analyzetest"
+	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -171,6 +175,14 @@ func FuzzDigest(f *testing.F) {
 			return
 		}
 		d.Findings.List()
+		list := make([]ranks.Rank, 5)
+		for i := range list {
+			d.Source.Path, d.Identity.Rank = fmt.Sprintf("/rank%d.pickle", i), int64(i)
+			list[i] = ranks.Of(d.Source.Path, d)
+		}
+		if err := json.WriteRanks(io.Discard, ranks.Compare(list)); err != nil {
+			t.Fatal(err)
+		}
 		if _, err := d.Encode(); err != nil && !strings.Contains(err.Error(), "more than") {
 			t.Fatal(err)
 		}

@@ -226,7 +226,7 @@ func (c *Comparison) expect(q Question) error {
 	if most >= c.Expected && c.Expected > 0 {
 		return fmt.Errorf("there is rank %d, and of %d ranks the last is %d", most, c.Expected, c.Expected-1)
 	}
-	if c.Expected == 0 && all && world > int64(most) && world <= maxExpected {
+	if c.Expected == 0 && all && world > int64(most) && world <= fewMissing+64*int64(len(c.Ranks)) {
 		c.Expected = int(world)
 	}
 	if c.Expected == 0 || !all {
@@ -244,8 +244,10 @@ func (c *Comparison) expect(q Question) error {
 	return nil
 }
 
-// maxExpected bounds how many ranks a run has.
-const maxExpected = 1e7
+const (
+	maxExpected = 1e7  // ranks of a run
+	fewMissing  = 4096 // ranks that may be missing by what files alone say
+)
 
 // over says how far each rank lies above those like it, and whether it stands out.
 func (c *Comparison) over() {

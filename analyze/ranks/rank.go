@@ -96,8 +96,12 @@ func Reduce(file string, r *analyze.Result) Rank {
 	return Of(file, digest.Of(digest.Source{Path: file}, r, nil))
 }
 
-// maxLaps bounds Rank.Laps.
-const maxLaps = 64
+// Bounds of what is kept of a rank, whatever a digest has.
+const (
+	maxLaps     = 64
+	maxSites    = 64
+	maxSettings = 128
+)
 
 // Of keeps of a digest what Compare needs. The file is the snapshot as the caller names it.
 func Of(file string, d *digest.Digest) Rank {
@@ -111,7 +115,7 @@ func Of(file string, d *digest.Digest) Rank {
 	if id.HasConf {
 		k.settings = append(k.settings, [2]unique.Handle[string]{unique.Make(settingsName), unique.Make(id.Conf)})
 	}
-	for _, e := range id.Environment {
+	for _, e := range id.Environment[:min(len(id.Environment), maxSettings)] {
 		k.settings = append(k.settings, [2]unique.Handle[string]{unique.Make(e[0]), unique.Make(e[1])})
 	}
 	k.Status, k.Headline, k.Cause = finding.Status(shared(string(d.Verdict.Status))), shared(d.Verdict.Headline),
@@ -141,12 +145,14 @@ func Of(file string, d *digest.Digest) Rank {
 	if v.Moments[0].Name == "peak" {
 		m = &v.Moments[0]
 	}
-	k.sites = make([]site, len(m.Sites.Names))
-	for i, n := range m.Sites.Names {
-		k.sites[i] = site{unique.Make(d.Texts[n]), m.Sites.Bytes[i]}
+	k.sites = make([]site, min(len(m.Sites.Names), maxSites))
+	for i := range k.sites {
+		k.sites[i] = site{unique.Make(d.Texts[m.Sites.Names[i]]), m.Sites.Bytes[i]}
 	}
 	if n := len(k.sites); n > 0 {
-		k.least = min(k.sites[n-1].bytes, m.Sites.Rest)
+		if k.least = k.sites[n-1].bytes; n == len(m.Sites.Names) {
+			k.least = min(k.least, m.Sites.Rest)
+		}
 	}
 	return k
 }
