@@ -197,3 +197,19 @@ func TestParseMesh(t *testing.T) {
 		t.Error("of two ranks there is rank 2")
 	}
 }
+
+// TestFewAtOnePlace accuses no rank of what its stage has, where a mesh of two ranks a stage is given.
+func TestFewAtOnePlace(t *testing.T) {
+	var list []ranks.Rank
+	for i, peak := range []int64{61, 63, 63, 121, 63, 110, 61, 122} {
+		list = append(list, ranks.Rank{File: fmt.Sprintf("rank%d.pickle", i), Status: finding.Healthy, Active: peak * mib})
+	}
+	m, err := ranks.ParseMesh("dp=2,pp=4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := ranks.Question{Mesh: m}.Compare(list)
+	if err != nil || !c.Mesh.Axes[1].Explains || c.Mesh.Axes[0].Explains || len(c.Outliers) != 0 {
+		t.Errorf("%+v, outliers %+v, %v", c.Mesh, c.Outliers, err)
+	}
+}

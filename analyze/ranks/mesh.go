@@ -131,7 +131,7 @@ func explain(all []numbered, a *Axis, middle int64) (medians []int64, explains b
 		highest = max(highest, medians[i])
 	}
 	spread := highest - lowest
-	if spread <= middle/20 || len(all) < fewest*a.Size {
+	if spread <= middle/20 || len(all) < 2*a.Size {
 		return medians, false
 	}
 	near := 0 // ranks that are close to the median of their place

@@ -68,7 +68,7 @@ func RankDifferences(c *ranks.Comparison) []string {
 		}
 		out = append(out, s+".")
 	}
-	alike := len(out) == 0 && c.Peaks > 3
+	alike := len(out) == 0 && c.Peaks >= 4*places(c) // of fewer none could stand out
 	for _, x := range c.Stragglers {
 		out = append(out, fmt.Sprintf("%s did %s, the median rank %d.", RankName(&c.Ranks[x.Rank], "Rank"),
 			units.Plural(int(x.Steps), "step"), x.Median))
@@ -157,9 +157,22 @@ func rankOutliers(c *ranks.Comparison) (out []string) {
 	return out
 }
 
+// places is into how many kinds ranks are sorted by their places on axes.
+func places(c *ranks.Comparison) int {
+	n := 1
+	if c.Mesh != nil {
+		for _, a := range c.Mesh.Axes {
+			if a.Explains {
+				n *= a.Size
+			}
+		}
+	}
+	return n
+}
+
 // likeIt says that ranks are compared by their places on axes, where they are.
 func likeIt(c *ranks.Comparison) string {
-	if c.Mesh != nil && slices.ContainsFunc(c.Mesh.Axes, func(a ranks.Axis) bool { return a.Explains }) {
+	if places(c) > 1 {
 		return " like it"
 	}
 	return ""
@@ -186,8 +199,10 @@ func rankMesh(c *ranks.Comparison) (out []string) {
 		return nil
 	}
 	var names []string
+	longest := 0
 	for i := range c.Mesh.Axes {
 		a := &c.Mesh.Axes[i]
+		longest = max(longest, a.Size)
 		names = append(names, Plain(a.Name))
 		if !a.Explains {
 			continue
@@ -209,7 +224,7 @@ func rankMesh(c *ranks.Comparison) (out []string) {
 		out = append(out, fmt.Sprintf("Peaks differ by %s: from 0 to %d the medians are %s. Ranks are compared with those "+
 			"at the same place.", Plain(a.Name), a.Size-1, list))
 	}
-	if len(out) == 0 && c.Peaks > 3 {
+	if len(out) == 0 && c.Peaks > 3 && c.Peaks >= 2*longest {
 		out = append(out, fmt.Sprintf("The peaks do not differ by %s.", strings.Join(names, " or ")))
 	}
 	return out
