@@ -39,21 +39,26 @@ func (r *run) holder(stack []snapshot.FrameID) int {
 func (d *draft) dropped(row int32) (event int32, depth int) {
 	own := d.s.Stacks.Get(d.t.Lives[row].Stack)
 	for depth = d.holder(own); depth >= 0; depth = d.caller(own, depth) {
-		if into, last := d.readAt(row, own, depth, true); into >= 0 {
-			return d.t.Lives[into].Born, depth
-		} else if last > row {
-			return d.t.Lives[last].Born, depth
+		if x := d.readAt(row, own, depth, true); x.into >= 0 {
+			return d.t.Lives[x.into].Born, depth
+		} else if x.last > row {
+			return d.t.Lives[x.last].Born, depth
 		}
 	}
 	return d.t.Lives[min(int(row)+1, len(d.t.Lives)-1)].Born, -1
 }
 
-// readAt looks at what a function allocates after a row that it gets, up to the end of the statement behind that. It
-// gives the row of the next operation on the same line, which reads it, -1 for none, and the last row of all; which
-// is the row itself where the function returns.
-func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool) (into, last int32) {
+// reading is what a function allocates after a row that it gets.
+type reading struct {
+	into int32 // the next operation on the same line, which reads the row; -1 for none
+	over int32 // the first row that is not on the line
+	last int32 // of the statement behind, or, where the function returns, of the line
+}
+
+// readAt looks at what a function allocates after a row that it gets, up to the end of the statement behind that.
+func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool) reading {
 	at, behind := d.line(own, depth), int32(0)
-	last = row
+	x := reading{into: -1, over: row + 1, last: row}
 	for next := row + 1; int(next) < len(d.t.Lives); next++ {
 		phase := d.phase(next)
 		if phase == inNothing {
@@ -64,7 +69,7 @@ func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool
 		}
 		l := &d.t.Lives[next]
 		stack := d.s.Stacks.Get(l.Stack)
-		same, back := d.inside(own, stack, d.t.Lives[last].Stack, depth)
+		same, back := d.inside(own, stack, d.t.Lives[x.last].Stack, depth)
 		if !same || back {
 			break
 		}
@@ -72,16 +77,18 @@ func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool
 		case line == at && behind == 0:
 			other := d.sizes[next]*8 >= d.sizes[row] || l.Stack != d.t.Lives[row].Stack // not what comes with it
 			if direct && other && d.holder(stack) == depth {
-				return next, next
+				x.into = next
+				return x
 			}
+			x.over = next + 1
 		case behind == 0:
 			behind = line
 		case line != behind:
-			return -1, last
+			return x
 		}
-		last = next
+		x.last = next
 	}
-	return -1, last
+	return x
 }
 
 // line is that of the frame at a depth from outside.
@@ -183,6 +190,7 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 // del lets go of what code at a line got when the statement behind is over, of which is taken that it is the last to
 // read it. What a graph keeps for a backward pass stays.
 func (d *draft) del(ctx context.Context, where *place, e *Applied) {
+	known := map[int]reading{} // by depth: it is the same for all rows of a line, up to over
 	for row := int32(d.warm); int(row) < len(d.t.Lives) && ctx.Err() == nil; row++ {
 		stack := d.t.Lives[row].Stack
 		depth := where.depth(stack)
@@ -194,9 +202,13 @@ func (d *draft) del(ctx context.Context, where *place, e *Applied) {
 		}
 		own := d.s.Stacks.Get(stack)
 		for ; depth >= 0; depth = d.caller(own, depth) {
-			if _, last := d.readAt(row, own, depth, false); last > row && d.line(own, depth) !=
-				d.line(d.s.Stacks.Get(d.t.Lives[last].Stack), depth) {
-				if d.until(row, d.t.Lives[last].Born) {
+			x, ok := known[depth]
+			if !ok || row >= x.over {
+				x = d.readAt(row, own, depth, false)
+				known[depth] = x
+			}
+			if x.last > row && d.line(own, depth) != d.line(d.s.Stacks.Get(d.t.Lives[x.last].Stack), depth) {
+				if d.until(row, d.t.Lives[x.last].Born) {
 					e.count(d.run, row)
 				}
 				break
