@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // readers gives the Python that SNAPANA_PARSERS names, which has what opens exported files.
@@ -212,4 +216,44 @@ func TestPprof(t *testing.T) {
 			t.Errorf("pprof %q does not say %q:\n%s", c.args, c.want, got)
 		}
 	}
+}
+
+// TestPprofServes has the web server of go tool pprof draw a profile.
+func TestPprofServes(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "profile")
+	ok(t, "export", "--to", "pprof", "-o", file, "../../fixtures/ghost.pickle")
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := free.Addr().String()
+	free.Close()
+	tool, err := exec.Command("go", "tool", "-n", "pprof").Output() // itself: go would not pass on that it must end
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), strings.TrimSpace(string(tool)), "-no_browser", "-http", addr, file)
+	var says bytes.Buffer
+	cmd.Stderr = &says
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		cmd.Process.Kill()
+		cmd.Wait()
+	}()
+	for range 600 {
+		page, err := http.Get("http://" + addr + "/ui/flamegraph")
+		if err != nil {
+			time.Sleep(100 * time.Millisecond) // it is not there yet
+			continue
+		}
+		defer page.Body.Close()
+		text, err := io.ReadAll(page.Body)
+		if err != nil || page.StatusCode != http.StatusOK || !strings.Contains(string(text), "model.py") {
+			t.Errorf("%s, error %v, %d bytes", page.Status, err, len(text))
+		}
+		return
+	}
+	t.Errorf("pprof does not serve: %s", &says)
 }
