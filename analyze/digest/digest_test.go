@@ -18,6 +18,7 @@ import (
 	"github.com/snapana/snapana/fixtures/analyzetest"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/budget"
 )
 
 func source(path string) digest.Source {
@@ -153,6 +154,21 @@ func TestDone(t *testing.T) {
 		change(&other)
 		if there.Done(t.Context(), &other) {
 			t.Errorf("%+v is taken for done", other)
+		}
+	}
+}
+
+// TestHash allows the time that the checksum of a large file takes, though nobody decodes it.
+func TestHash(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "a.pickle")
+	if err := os.WriteFile(file, make([]byte, 1<<20), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	meter := new(budget.Meter)
+	for n := int64(1); n <= 2; n++ {
+		src := digest.Source{Path: file}
+		if err := src.Hash(budget.With(t.Context(), meter)); err != nil || meter.Bytes() != n<<20 {
+			t.Errorf("%d bytes are allowed after %d MiB, %v", meter.Bytes(), n, err)
 		}
 	}
 }

@@ -43,24 +43,30 @@ func (src *Source) Hash(ctx context.Context) error {
 	}
 	defer f.Close()
 	h := sha256.New()
-	if _, err := io.Copy(h, reading{ctx, f}); err != nil {
+	meter := budget.From(ctx)
+	if _, err := io.Copy(h, &reading{ctx, f, meter, meter.Bytes()}); err != nil {
 		return err
 	}
 	src.SHA256 = h.Sum(nil)
 	return nil
 }
 
-// reading ends with its context.
+// reading ends with its context. It allows the work on what it reads, which whoever decodes the file may give up early.
 type reading struct {
 	context.Context
 	io.Reader
+	meter *budget.Meter
+	bytes int64 // of all inputs so far
 }
 
-func (r reading) Read(p []byte) (int, error) {
+func (r *reading) Read(p []byte) (int, error) {
 	if err := r.Err(); err != nil {
 		return 0, err
 	}
-	return r.Reader.Read(p)
+	n, err := r.Reader.Read(p)
+	r.bytes += int64(n)
+	r.meter.Allow(r.bytes)
+	return n, err
 }
 
 var strange = regexp.MustCompile(`[^A-Za-z0-9_.]+`)
