@@ -174,10 +174,10 @@ func (r *run) guess() {
 
 // stopOf is where a pass stops.
 func (r *run) stopOf(p *pass) int32 {
-	for i := range r.t.OOMs {
-		if e := int32(r.t.OOMs[i].Event); e >= p.first && e <= p.end {
-			return e
-		}
+	all := r.t.OOMs
+	i := sort.Search(len(all), func(i int) bool { return all[i].Event >= int(p.first) })
+	if i < len(all) && all[i].Event <= int(p.end) {
+		return int32(all[i].Event)
 	}
 	if events := int32(r.t.Trace.Len()); p.end >= events {
 		return events
