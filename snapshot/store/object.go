@@ -138,9 +138,12 @@ func (o *Object) open() error {
 		defer body.Close()
 		info, o.size = got, got.Size
 		if _, total, ok := strings.Cut(header.Get("Content-Range"), "/"); ok {
-			if o.size, err = strconv.ParseInt(total, 10, 64); err != nil || o.size < 0 || o.size > math.MaxInt64/2 {
-				return &fault{"the store does not say how large it is", ErrUnavailable}
+			if o.size, err = strconv.ParseInt(total, 10, 64); err != nil {
+				o.size = -1
 			}
+		}
+		if o.size < 0 || o.size > math.MaxInt64/2 {
+			return &fault{"the store does not say how large it is", ErrUnavailable}
 		}
 		whole = o.size <= headBytes
 		o.head = make([]byte, min(o.size, headBytes))

@@ -475,3 +475,29 @@ func TestNotUnpacked(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(got), err)
 	}
 }
+
+// A store that gives more than it was asked for, or does not say how much there is, is not believed.
+func TestHostile(t *testing.T) {
+	s := s3.New(t)
+	for of, says := range map[string]string{"bytes 0-3/4": "", "bytes 0-3/*": "how large", "bytes 0-3/-7": "how large",
+		"bytes 0-3/9223372036854775807": "how large", "": "how large"} {
+		s.Fault(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			if of != "" {
+				w.Header().Set("Content-Range", of)
+			}
+			w.Header().Set("ETag", `"`+strings.Repeat("-", 32)+`"`)
+			w.Header().Set("Last-Modified", "Fri, 01 Jan 2021 00:00:00 GMT")
+			w.WriteHeader(206)
+			for {
+				if _, err := w.Write(bytes.Repeat([]byte("x"), 1<<16)); err != nil {
+					return true
+				}
+			}
+		})
+		got, err := read(t, "s3://bucket/x")
+		if says == "" && (err != nil || string(got) != "xxxx") ||
+			says != "" && (err == nil || !strings.Contains(err.Error(), says)) {
+			t.Errorf("%s: %q, %v", of, got, err)
+		}
+	}
+}
