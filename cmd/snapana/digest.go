@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -146,7 +145,7 @@ func (f *digestFlags) one(cmd *cobra.Command, path string) (json.Digested, error
 		}
 		defer func() {
 			if mark != out.Path {
-				os.Remove(mark)
+				place.Remove(cmd.Context(), mark)
 			}
 		}()
 	}

@@ -106,9 +106,10 @@ stands behind -- goes to sbatch.`,
 			if strings.ContainsRune(job.Dir, '\\') {
 				return errors.New("-o has a backslash, which Slurm does not take in the names of logs")
 			}
-			if err := os.MkdirAll(filepath.Join(job.Dir, fleet.Logs), 0o755); err != nil {
+			if err := place.MkdirAll(input.Join(job.Dir, fleet.Logs)); err != nil {
 				return written(err)
 			}
+			job.Local = filepath.IsAbs(job.Dir)
 			if !submit {
 				_, err := io.WriteString(cmd.OutOrStdout(), job.Slurm(options))
 				return written(err)
@@ -124,7 +125,7 @@ stands behind -- goes to sbatch.`,
 				return fmt.Errorf("job %s makes the digests, and nothing compares them: %w", array, err)
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Job %s makes the digests in %s, job %s compares them: %s\n", array,
-				units.Plural(len(job.Plan.Tasks), "task"), after, oneLine(filepath.Join(job.Dir, fleet.Log)))
+				units.Plural(len(job.Plan.Tasks), "task"), after, oneLine(input.Join(job.Dir, fleet.Page)))
 			return written(err)
 		},
 	}
@@ -222,7 +223,7 @@ func (f *fleetFlags) job(cmd *cobra.Command, args []string, most int) (*fleet.Jo
 	if f.chunk < 0 {
 		return nil, fmt.Errorf("invalid --chunk %d; expected how many files a task reads", f.chunk)
 	}
-	dir, err := filepath.Abs(f.dir)
+	dir, err := input.Abs(f.dir)
 	if err != nil {
 		return nil, err
 	}
@@ -258,12 +259,12 @@ func (f *fleetFlags) job(cmd *cobra.Command, args []string, most int) (*fleet.Jo
 	if err != nil {
 		return nil, err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := place.MkdirAll(dir); err != nil {
 		return nil, written(err)
 	}
 	data := plan.Encode()
 	name := sha256.Sum256([]byte(dir))
-	job := &fleet.Job{Plan: plan, Program: program, Dir: dir, File: filepath.Join(dir, fleet.Name(data)), Name: "snapana-" + hex.EncodeToString(name[:4]),
+	job := &fleet.Job{Plan: plan, Program: program, Dir: dir, File: input.Join(dir, fleet.Name(data)), Name: "snapana-" + hex.EncodeToString(name[:4]),
 		Flags: given(f.reading), Layout: given(f.laying)}
 	if job.Layout == nil && ranks > 0 {
 		job.Layout = []string{fmt.Sprintf("--world-size=%d", ranks)}
@@ -365,7 +366,7 @@ which stays if the program is killed; files that have one are read after those t
 			if err != nil {
 				return fmt.Errorf("%s %w", filepath.Base(args[0]), err)
 			}
-			f.dir, f.mark = filepath.Dir(args[0]), true
+			f.dir, f.mark = input.Dir(args[0]), true
 			there := digest.List(cmd.Context(), f.dir)
 			tried := func(path string) int {
 				if src, _ := digest.Stat(cmd.Context(), path, ""); there.Tried(&src) {

@@ -4,9 +4,34 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/snapana/snapana/fixtures/s3"
 )
+
+// TestFleetStore has snapshots of a store read, and the digests written there.
+func TestFleetStore(t *testing.T) {
+	s := s3.New(t)
+	stored(t, s, "run/rank0.pickle", "healthy.pickle")
+	stored(t, s, "run/rank1.pickle", "ghost.pickle")
+	fleet := []string{"fleet", "slurm", "s3://bucket/run/", "-o", "s3://bucket/out/digests"}
+	code, out, stderr := ask(t, fleet...)
+	plan := regexp.MustCompile(`s3://bucket/out/digests/tasks-[0-9a-f]+\.plan`).FindString(out)
+	if code != 0 || plan == "" || strings.Contains(out, "--output") {
+		t.Fatalf("exit %d: %s%s", code, out, stderr)
+	}
+	if code, out, stderr := ask(t, "fleet", "task", plan, "0"); code != 0 || !strings.Contains(out, ": 2 written") {
+		t.Errorf("exit %d: %s%s", code, out, stderr)
+	}
+	if code, out, stderr := ask(t, fleet...); code != 0 || !strings.HasPrefix(out, "# All digests are there") {
+		t.Errorf("exit %d: %s%s", code, out, stderr)
+	}
+	if code, out, stderr := ask(t, "ranks", "s3://bucket/out/digests"); code != 0 || !strings.HasPrefix(out, "2 snapshots\n") {
+		t.Errorf("exit %d: %s%s", code, out, stderr)
+	}
+}
 
 // TestFleetLines runs the lines that manual/fleet.md shows for machines without Slurm, with a stand-in for ssh: each makes
 // the same digests.

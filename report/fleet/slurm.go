@@ -13,6 +13,7 @@ type Job struct {
 	Program string   // snapana's path
 	File    string   // the plan's
 	Dir     string   // of the digests
+	Local   bool     // it is in the file system, where Slurm can write
 	Name    string   // of the job: one folder's jobs have one name
 	Flags   []string // of `digest`, for the tasks
 	Layout  []string // flags of `ranks`, for the merge
@@ -32,7 +33,7 @@ func (j *Job) task() []string {
 
 // merge is the command that compares the digests.
 func (j *Job) merge() []string {
-	return slices.Concat([]string{j.Program, "ranks", j.Dir, "-o", j.Dir + "/" + Page}, j.Layout)
+	return slices.Concat([]string{j.Program, "ranks", j.Dir, "-o", strings.TrimSuffix(j.Dir, "/") + "/" + Page}, j.Layout)
 }
 
 // mergeMemory is that of the merge at least, which keeps some of each digest.
@@ -49,7 +50,10 @@ type Submission struct {
 func (j *Job) Array(options []string) Submission {
 	args := []string{"--parsable", "--job-name=" + j.Name, "--dependency=singleton",
 		fmt.Sprintf("--array=0-%d", len(j.Plan.Tasks)-1), "--ntasks=1", "--cpus-per-task=1", memory(j.Plan.Memory()),
-		"--requeue", "--open-mode=append", "--output=" + pattern(j.Dir+"/"+Logs) + "/%A_%a.txt"}
+		"--requeue", "--open-mode=append"}
+	if j.Local {
+		args = append(args, "--output="+pattern(j.Dir+"/"+Logs)+"/%A_%a.txt")
+	}
 	return Submission{append(args, options...), script(j.task(), ` "$SLURM_ARRAY_TASK_ID"`)}
 }
 
@@ -57,7 +61,10 @@ func (j *Job) Array(options []string) Submission {
 // After names it.
 func (j *Job) Merge(options []string) Submission {
 	args := []string{"--parsable", "--job-name=" + j.Name + "-merge", "--ntasks=1", "--cpus-per-task=1",
-		memory(max(mergeMemory, j.Plan.Memory())), "--requeue", "--output=" + pattern(j.Dir) + "/" + Log}
+		memory(max(mergeMemory, j.Plan.Memory())), "--requeue"}
+	if j.Local {
+		args = append(args, "--output="+pattern(j.Dir)+"/"+Log)
+	}
 	return Submission{append(args, options...), script(j.merge(), "")}
 }
 

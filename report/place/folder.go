@@ -62,6 +62,17 @@ func MkdirAll(dir string) error {
 	return os.MkdirAll(dir, 0o755)
 }
 
+// Remove is os.Remove, also of what is in a store.
+func Remove(ctx context.Context, path string) error {
+	if remote, err := store.Is(path); remote || err != nil {
+		if err == nil {
+			err = store.Remove(ctx, path)
+		}
+		return err
+	}
+	return os.Remove(path)
+}
+
 // makeParents makes dir and what lies above it, and lists what it made, innermost first.
 func makeParents(dir string) (made []string, err error) {
 	for p := dir; ; p = filepath.Dir(p) {
