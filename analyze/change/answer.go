@@ -98,8 +98,8 @@ func Ask(ctx context.Context, in *Input, changes []Change) (*Answer, error) {
 func (in *Input) answer(ctx context.Context) (*Answer, error) {
 	p := in.Program
 	a := &Answer{File: in.Snapshot.Name, Device: p.Device, Events: in.Timeline.Trace.Len(), Accuracy: *in.Accuracy,
-		Capacity: p.Room(in.Capacity, in.Foreign), Anew: p.StartReserved > 0, Cut: p.OOMs > 0, Early: in.run().failedIn() == 0, Doubt: p.Platform.Doubt,
-		Changes: []Applied{}}
+		Capacity: p.Room(in.Capacity, in.Foreign), Anew: p.StartReserved > 0, Cut: p.OOMs > 0, Early: in.run().failedIn() == 0,
+		Doubt: p.Platform.Doubt, Changes: []Applied{}}
 	var err error
 	a.Before, err = in.replay(ctx, p, a)
 	return a, err

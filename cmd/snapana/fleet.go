@@ -264,8 +264,8 @@ func (f *fleetFlags) job(cmd *cobra.Command, args []string, most int) (*fleet.Jo
 	}
 	data := plan.Encode()
 	name := sha256.Sum256([]byte(dir))
-	job := &fleet.Job{Plan: plan, Program: program, Dir: dir, File: input.Join(dir, fleet.Name(data)), Name: "snapana-" + hex.EncodeToString(name[:4]),
-		Flags: given(f.reading), Layout: given(f.laying)}
+	job := &fleet.Job{Plan: plan, Program: program, Dir: dir, File: input.Join(dir, fleet.Name(data)),
+		Name: "snapana-" + hex.EncodeToString(name[:4]), Flags: given(f.reading), Layout: given(f.laying)}
 	if job.Layout == nil && ranks > 0 {
 		job.Layout = []string{fmt.Sprintf("--world-size=%d", ranks)}
 	}
