@@ -108,7 +108,8 @@ func FuzzPlan(f *testing.F) {
 
 func job(dir string, n int) *fleet.Job {
 	return &fleet.Job{Plan: fleet.Chunks(files(slices.Repeat([]int64{1}, n)...), 1), Program: "/opt/my tools/snapana",
-		Dir: dir, Local: true, File: dir + "/tasks-1.plan", Name: "snapana-1", Flags: []string{"--from=it's $x"}, Layout: []string{"--world-size=4"}}
+		Dir: dir, Local: true, File: dir + "/tasks-1.plan",
+		Name: "snapana-1", Flags: []string{"--from=it's $x"}, Layout: []string{"--world-size=4"}}
 }
 
 // TestSlurm runs the script with a stand-in for sbatch: it calls it as --submit does, and what it submits runs the program
