@@ -87,15 +87,15 @@ func guards(r *Result) []Guard {
 	return out
 }
 
-// unlikeRuns names the runs of a side whose figures are not those of the run that stands for it: of another rank, with
+// unlikeRuns are the numbers, from 1 on, of the runs of a side whose figures are not those of the run that stands for it: of another rank, with
 // other settings, or of another kind of moment.
 func unlikeRuns(runs []*footprint.Footprint, median *footprint.Footprint) string {
 	var out []string
-	for _, f := range runs {
+	for i, f := range runs {
 		for _, g := range guards(&Result{A: median, B: f}) {
 			if slices.Contains([]GuardKind{Settings, Backend, Rank, Moment}, g.Kind) ||
 				g.Kind == NoTrace && f.HasHistory != median.HasHistory {
-				out = append(out, f.Name)
+				out = append(out, strconv.Itoa(i+1))
 				break
 			}
 		}

@@ -275,8 +275,14 @@ func GuardOf(g *diff.Guard) string {
 	case diff.Steps:
 		return fmt.Sprintf("%s steps were recorded on side A, %s on side B.", g.A, g.B)
 	case diff.Runs:
-		names := either(g.A != "" && g.B != "", g.A+", "+g.B, g.A+g.B)
-		return fmt.Sprintf("Not like the run that stands for its side, in rank, moment, settings or history: %s.", names)
+		var of []string
+		for i, numbers := range []string{g.A, g.B} {
+			if numbers != "" {
+				of = append(of, fmt.Sprintf("%s of side %c", numbers, 'A'+i))
+			}
+		}
+		return fmt.Sprintf("Not like the run that stands for its side, in rank, kind of device, moment, settings or history: run %s.",
+			units.List(of))
 	}
 	return ""
 }

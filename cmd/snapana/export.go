@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/ranks"
 	"github.com/snapana/snapana/report/export"
 	"github.com/snapana/snapana/report/place"
 	"github.com/snapana/snapana/snapshot"
@@ -65,6 +67,9 @@ one file, of one snapshot. -o - is standard output.`,
 			case !slices.Contains(export.Moments(), export.Moment(at)):
 				return unknown("--at", at, export.Moments())
 			}
+			if err := spare(out, files...); err != nil {
+				return err
+			}
 			places, err := partitions(f, files, out, name)
 			if err != nil {
 				return err
@@ -111,14 +116,15 @@ func partitions(f *export.Format, files []string, out, run string) ([]string, er
 	}
 	var list []string
 	taken := map[string]string{}
-	for _, file := range files {
+	numbers := ranks.Numbers(files)
+	for i, file := range files {
 		name := run
 		for _, other := range []string{snapshot.RunName(file), filepath.Base(filepath.Dir(file)), "run"} {
-			if name == "" || name == "." || name == string(filepath.Separator) {
+			if name == "" || name == "." || name == "-" || name == string(filepath.Separator) {
 				name = other
 			}
 		}
-		dir := input.Join(out, export.Partition(name, snapshot.NamedRank(filepath.Base(file))))
+		dir := input.Join(out, export.Partition(name, numbers[i]))
 		if other, ok := taken[dir]; ok {
 			return nil, fmt.Errorf("%s and %s are of one rank of a run by their names; export them one by one, each with --run",
 				other, file)
@@ -127,4 +133,18 @@ func partitions(f *export.Format, files []string, out, run string) ([]string, er
 		list = append(list, dir)
 	}
 	return list, nil
+}
+
+// spare fails where -o names one of the files that are read: what is written would take its place.
+func spare(out string, files ...string) error {
+	at, err := os.Stat(out)
+	if err != nil {
+		return nil
+	}
+	for _, file := range files {
+		if other, err := os.Stat(file); err == nil && os.SameFile(at, other) {
+			return fmt.Errorf("-o %s is what is read; name another file", out)
+		}
+	}
+	return nil
 }

@@ -5,12 +5,13 @@ package export
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/report/place"
@@ -62,11 +63,16 @@ func Partition(run string, rank int) string {
 	if rank >= 0 {
 		of = strconv.Itoa(rank)
 	}
-	return filepath.Join("run="+plain.ReplaceAllString(run, "_"), "rank="+of)
+	var name strings.Builder
+	for _, b := range []byte(run) { // as Hive escapes what paths may not have, and its readers know
+		if b < 0x80 && (b >= '0' && b <= '9' || b|0x20 >= 'a' && b|0x20 <= 'z' || strings.IndexByte("._+-", b) >= 0) {
+			name.WriteByte(b)
+		} else {
+			fmt.Fprintf(&name, "%%%02X", b)
+		}
+	}
+	return filepath.Join("run="+name.String(), "rank="+of)
 }
-
-// plain is all that paths of files and addresses have no other meaning for.
-var plain = regexp.MustCompile(`[^0-9A-Za-z._+-]`)
 
 // WriteTables puts the files of a snapshot into a folder, in place of those that are there: all of them or none.
 func WriteTables(ctx context.Context, dir string, r *analyze.Result, f *Format) error {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/report/export"
+	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/load"
 )
 
@@ -106,6 +107,9 @@ func TestFolded(t *testing.T) {
 		r := analyzed(t, file)
 		want := sums(r)
 		for _, m := range export.Moments() {
+			if want[m] == 0 && m != export.Leaked {
+				continue // what a snapshot does not have is an error
+			}
 			var got int64
 			for _, l := range strings.Split(strings.TrimSpace(string(written(t, "folded", r, m))), "\n") {
 				if l == "" {
@@ -120,6 +124,23 @@ func TestFolded(t *testing.T) {
 			if got != want[m] {
 				t.Errorf("%s: %s has %d bytes, want %d", file, m, got, want[m])
 			}
+		}
+	}
+}
+
+// TestLacking holds that what a snapshot does not have is an error, and no empty file that looks like an answer.
+func TestLacking(t *testing.T) {
+	all := export.Formats()
+	r := analyzed(t, "healthy.pickle")
+	r.Devices[0].Timeline.Trace = snapshot.Trace{}
+	for _, c := range []struct {
+		format string
+		at     export.Moment
+	}{{"folded", export.OOM}, {"folded", export.Allocated}, {"folded", export.Peak}, {"perfetto", ""}} {
+		f := all[slices.IndexFunc(all, func(f export.Format) bool { return f.Name == c.format })]
+		var b bytes.Buffer
+		if err := f.Write(t.Context(), &b, r, c.at); err == nil || b.Len() > 0 {
+			t.Errorf("%s at %q: %d bytes, error %v", c.format, c.at, b.Len(), err)
 		}
 	}
 }
@@ -251,7 +272,7 @@ func TestTables(t *testing.T) {
 	if err := export.WriteTables(t.Context(), dir, r, f); err != nil {
 		t.Fatal(err)
 	}
-	if want := filepath.Join("run=a_run_1", "rank=3"); !strings.HasSuffix(dir, want) {
+	if want := filepath.Join("run=a%20run%2F1", "rank=3"); !strings.HasSuffix(dir, want) {
 		t.Errorf("tables in %s, want %s", dir, want)
 	}
 	d := r.Devices[0].Timeline
@@ -293,5 +314,40 @@ func TestSame(t *testing.T) {
 		if !bytes.Equal(written(t, name, a, export.Peak), written(t, name, b, export.Peak)) {
 			t.Errorf("%s differs from run to run", name)
 		}
+	}
+}
+
+// TestNulls holds that what is not known is null: times of events that there are not, and phases outside of any.
+func TestNulls(t *testing.T) {
+	r := analyzed(t, "fragmentation.pickle")
+	dir := t.TempDir()
+	f := export.Formats()[0]
+	if err := export.WriteTables(t.Context(), filepath.Join(dir, "of"), r, &f); err != nil {
+		t.Fatal(err)
+	}
+	type row struct {
+		Born      *int64  `parquet:"born_event,optional"`
+		BornTime  *int64  `parquet:"born_us,optional"`
+		Freed     *int64  `parquet:"freed_event,optional"`
+		FreedTime *int64  `parquet:"freed_us,optional"`
+		Phase     *string `parquet:"phase,optional"`
+		Module    *string `parquet:"module,optional"`
+	}
+	rows, err := parquet.ReadFile[row](filepath.Join(dir, "of", "allocations.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	alive := 0
+	for i, v := range rows {
+		if (v.Born == nil) != (v.BornTime == nil) || (v.Freed == nil) != (v.FreedTime == nil) || v.Phase != nil ||
+			v.Module != nil && *v.Module == "" {
+			t.Fatalf("row %d: %+v", i, v)
+		}
+		if v.Freed == nil {
+			alive++
+		}
+	}
+	if alive == 0 || alive == len(rows) {
+		t.Errorf("%d of %d allocations live at the end", alive, len(rows))
 	}
 }

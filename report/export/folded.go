@@ -20,6 +20,9 @@ const mostFolded = 64 << 20
 // writeFolded writes a line for each stack: its calls from the outermost on with ";" between them, a blank, and rounded
 // bytes. Of several devices the first call is the name.
 func writeFolded(ctx context.Context, w io.Writer, r *analyze.Result, at Moment) error {
+	if err := has(r, at); err != nil {
+		return err
+	}
 	out := bufio.NewWriter(w)
 	left := mostFolded + 4*r.Snapshot.Bytes
 	k := slices.Index(Moments(), at)
@@ -67,3 +70,19 @@ func writeFolded(ctx context.Context, w io.Writer, r *analyze.Result, at Moment)
 
 // unfolded keeps what parts calls and lines out of their names.
 var unfolded = strings.NewReplacer(";", ":", "\n", " ", "\r", " ")
+
+// has fails where a snapshot has no such moment. That nothing leaked is an answer.
+func has(r *analyze.Result, at Moment) error {
+	lacks := map[Moment]string{Peak: "no history, so that the peak is not known", OOM: "no request that failed",
+		Allocated: "no events"}
+	for i := range r.Devices {
+		t := r.Devices[i].Timeline
+		if at == Peak && t.HasHistory() || at == OOM && len(t.OOMs) > 0 || at == Allocated && t.Trace.Len() > 0 {
+			return nil
+		}
+	}
+	if lacks[at] == "" {
+		return nil
+	}
+	return fmt.Errorf("%s has %s; %q is always known", r.Snapshot.Name, lacks[at], End)
+}

@@ -56,6 +56,7 @@ func (d *device) at(m Moment, row int32) bool {
 
 // home is where blocks lie, as far as samples tell it apart.
 type home struct {
+	known  bool // that it lies in a segment of the file
 	stream snapshot.StreamID
 	pool   snapshot.PoolID
 }
@@ -98,7 +99,7 @@ func (d *device) groups(ctx context.Context, each func(*group) error) error {
 		}
 		e.use, _ = d.Categories.Of(row)
 		e.code, codes = intern(codeOf, codes, d.codes.Of(row))
-		e.home, homes = intern(homeOf, homes, home{in.Stream, in.Pool})
+		e.home, homes = intern(homeOf, homes, home{in.Size > 0, in.Stream, in.Pool})
 		list = append(list, e)
 	}
 	same := func(a, b entry) int {

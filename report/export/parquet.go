@@ -18,7 +18,8 @@ import (
 )
 
 // Rows of the tables, whose columns cmd/snapana/manual/export.md tells about; a test holds the two together. A pointer is
-// nil where a value is not known, or there is none; a time and a text then are 0 and "", which are written as null.
+// nil where a value is not known, or there is none. (Values that are optional without one come out of parquet-go v0.32.0 as
+// zeros now and then.)
 
 type deviceRow struct {
 	File           string `parquet:"file"`
@@ -42,7 +43,7 @@ type deviceRow struct {
 type eventRow struct {
 	Device     int32   `parquet:"device"`
 	Event      int64   `parquet:"event,delta"`
-	Time       int64   `parquet:"time_us,optional,delta"`
+	Time       *int64  `parquet:"time_us,optional"`
 	Action     string  `parquet:"action,dict"`
 	Address    *uint64 `parquet:"address,optional"`
 	Size       int64   `parquet:"size"`
@@ -52,30 +53,30 @@ type eventRow struct {
 }
 
 type allocationRow struct {
-	Device        int32  `parquet:"device"`
-	Allocation    int64  `parquet:"allocation,delta"`
-	Address       uint64 `parquet:"address"`
-	Requested     int64  `parquet:"requested"`
-	Rounded       int64  `parquet:"rounded"`
-	Born          *int64 `parquet:"born_event,optional"`
-	BornTime      int64  `parquet:"born_us,optional,delta"`
-	FreeRequested *int64 `parquet:"free_requested_event,optional"`
-	Freed         *int64 `parquet:"freed_event,optional"`
-	FreedTime     int64  `parquet:"freed_us,optional,delta"`
-	Stream        *int32 `parquet:"stream,optional"`
-	Pool          string `parquet:"pool,dict"`
-	Kind          string `parquet:"segment_kind,dict"`
-	Category      string `parquet:"category,dict"`
-	Confidence    string `parquet:"category_confidence,dict"`
-	Step          *int32 `parquet:"step,optional"`
-	Phase         string `parquet:"phase,dict,optional"`
-	Site          string `parquet:"site,dict"`
-	Module        string `parquet:"module,dict,optional"`
-	AtPeak        *bool  `parquet:"live_at_peak,optional"`
-	AtOOM         *bool  `parquet:"live_at_oom,optional"`
-	AtEnd         bool   `parquet:"live_at_end"`
-	Leaked        bool   `parquet:"leaked"`
-	Stack         *int32 `parquet:"stack_id,optional"`
+	Device        int32   `parquet:"device"`
+	Allocation    int64   `parquet:"allocation,delta"`
+	Address       uint64  `parquet:"address"`
+	Requested     int64   `parquet:"requested"`
+	Rounded       int64   `parquet:"rounded"`
+	Born          *int64  `parquet:"born_event,optional"`
+	BornTime      *int64  `parquet:"born_us,optional"`
+	FreeRequested *int64  `parquet:"free_requested_event,optional"`
+	Freed         *int64  `parquet:"freed_event,optional"`
+	FreedTime     *int64  `parquet:"freed_us,optional"`
+	Stream        *int32  `parquet:"stream,optional"`
+	Pool          *string `parquet:"pool,optional,dict"`
+	Kind          *string `parquet:"segment_kind,optional,dict"`
+	Category      string  `parquet:"category,dict"`
+	Confidence    string  `parquet:"category_confidence,dict"`
+	Step          *int32  `parquet:"step,optional"`
+	Phase         *string `parquet:"phase,optional,dict"`
+	Site          string  `parquet:"site,dict"`
+	Module        *string `parquet:"module,optional,dict"`
+	AtPeak        *bool   `parquet:"live_at_peak,optional"`
+	AtOOM         *bool   `parquet:"live_at_oom,optional"`
+	AtEnd         bool    `parquet:"live_at_end"`
+	Leaked        bool    `parquet:"leaked"`
+	Stack         *int32  `parquet:"stack_id,optional"`
 }
 
 type stackRow struct {
@@ -100,31 +101,31 @@ type segmentRow struct {
 }
 
 type sampleRow struct {
-	Device       int32 `parquet:"device"`
-	First        int64 `parquet:"first_event,delta"`
-	Last         int64 `parquet:"last_event,delta"`
-	Time         int64 `parquet:"time_us,optional,delta"`
-	Reserved     int64 `parquet:"reserved"`
-	Active       int64 `parquet:"active"`
-	Allocated    int64 `parquet:"allocated"`
-	Requested    int64 `parquet:"requested"`
-	MaxReserved  int64 `parquet:"max_reserved"`
-	MaxActive    int64 `parquet:"max_active"`
-	MaxAllocated int64 `parquet:"max_allocated"`
-	MaxRequested int64 `parquet:"max_requested"`
+	Device       int32  `parquet:"device"`
+	First        int64  `parquet:"first_event,delta"`
+	Last         int64  `parquet:"last_event,delta"`
+	Time         *int64 `parquet:"time_us,optional"`
+	Reserved     int64  `parquet:"reserved"`
+	Active       int64  `parquet:"active"`
+	Allocated    int64  `parquet:"allocated"`
+	Requested    int64  `parquet:"requested"`
+	MaxReserved  int64  `parquet:"max_reserved"`
+	MaxActive    int64  `parquet:"max_active"`
+	MaxAllocated int64  `parquet:"max_allocated"`
+	MaxRequested int64  `parquet:"max_requested"`
 }
 
 type stepRow struct {
-	Device int32  `parquet:"device"`
-	Step   int32  `parquet:"step"`
-	Name   string `parquet:"name,optional"`
-	First  int64  `parquet:"first_event"`
-	Last   int64  `parquet:"last_event"`
-	Peak   int64  `parquet:"peak_active"`
-	Start  int64  `parquet:"start_active"`
-	End    int64  `parquet:"end_active"`
-	Growth int64  `parquet:"growth"`
-	WarmUp bool   `parquet:"warm_up"`
+	Device int32   `parquet:"device"`
+	Step   int32   `parquet:"step"`
+	Name   *string `parquet:"name,optional"`
+	First  int64   `parquet:"first_event"`
+	Last   int64   `parquet:"last_event"`
+	Peak   int64   `parquet:"peak_active"`
+	Start  int64   `parquet:"start_active"`
+	End    int64   `parquet:"end_active"`
+	Growth int64   `parquet:"growth"`
+	WarmUp bool    `parquet:"warm_up"`
 }
 
 type findingRow struct {
@@ -197,12 +198,20 @@ func known[N int32 | int64, V ~int | ~int32 | ~int64](v V) *N {
 	return new(N(v))
 }
 
-// timeOf is the time of an event, 0 where it is not recorded.
-func timeOf(t snapshot.Trace, event int) int64 {
-	if event < 0 || event >= t.Len() {
-		return 0
+// timeOf is the time of an event, nil where it is not recorded.
+func timeOf(t snapshot.Trace, event int) *int64 {
+	if event < 0 || event >= t.Len() || t.Time(event) <= 0 {
+		return nil
 	}
-	return max(t.Time(event), 0)
+	return new(t.Time(event))
+}
+
+// told is a text, nil for none.
+func told(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return new(valid(s))
 }
 
 // stackOf is the number of a stack, nil for none.
@@ -217,9 +226,9 @@ func devices(r *analyze.Result, add func(deviceRow) error) error {
 	for i := range r.Devices {
 		t := r.Devices[i].Timeline
 		row := deviceRow{
-			File: r.Snapshot.Name, Device: int32(t.Device), Writer: r.Snapshot.Writer.Text, Events: int64(t.Trace.Len()),
+			File: valid(r.Snapshot.Name), Device: int32(t.Device), Writer: r.Snapshot.Writer.Text, Events: int64(t.Trace.Len()),
 			Failures: int64(len(t.OOMs)), FinalReserved: t.Final.Reserved, FinalActive: t.Final.Active,
-			FinalAllocated: t.Final.Allocated, Status: string(r.Verdict.Status), Headline: r.Verdict.Headline,
+			FinalAllocated: t.Final.Allocated, Status: string(r.Verdict.Status), Headline: valid(r.Verdict.Headline),
 		}
 		if n := len(t.OOMs); n > 0 {
 			row.OOMEvent = new(int64(t.OOMs[n-1].Event))
@@ -277,8 +286,8 @@ func allocations(ctx context.Context, r *analyze.Result, add func(allocationRow)
 				Device: int32(t.Device), Allocation: int64(row), Address: l.Addr, Requested: l.Requested, Rounded: l.Rounded,
 				Born: known[int64](l.Born), BornTime: timeOf(t.Trace, int(l.Born)),
 				FreeRequested: known[int64](l.FreeRequested), Freed: known[int64](l.Freed), FreedTime: timeOf(t.Trace, int(l.Freed)),
-				Pool: home.Pool.String(), Kind: home.Kind.String(), Category: use.String(), Confidence: trust.String(),
-				Phase: in.at(int(l.Born)), Site: site, Module: module, Leaked: d.leaked[row], Stack: stackOf(r.Snapshot, l.Stack),
+				Category: use.String(), Confidence: trust.String(),
+				Phase: told(in.at(int(l.Born))), Site: valid(site), Module: told(module), Leaked: d.leaked[row], Stack: stackOf(r.Snapshot, l.Stack),
 			}
 			v.AtEnd = d.at(End, row)
 			if t.HasHistory() {
@@ -288,7 +297,10 @@ func allocations(ctx context.Context, r *analyze.Result, add func(allocationRow)
 				v.AtOOM = new(d.at(OOM, row))
 			}
 			if home.Size > 0 {
-				v.Stream = new(int32(home.Stream))
+				v.Stream, v.Pool = new(int32(home.Stream)), new(home.Pool.String())
+				if home.Kind != snapshot.KindUnknown {
+					v.Kind = new(home.Kind.String())
+				}
 			}
 			if l.Born >= 0 {
 				v.Step = known[int32](d.Steps.At(int(l.Born)))
@@ -358,7 +370,7 @@ func stacks(ctx context.Context, r *analyze.Result, add func(stackRow) error) er
 		for depth, frame := range s.Stacks.Get(snapshot.StackID(id)) {
 			f := s.Frames.Get(frame)
 			row := stackRow{
-				Stack: int32(id), Depth: int32(depth), File: s.Strings.Get(f.File), Function: s.Strings.Get(f.Name),
+				Stack: int32(id), Depth: int32(depth), File: valid(s.Strings.Get(f.File)), Function: valid(s.Strings.Get(f.Name)),
 			}
 			if f.Line > 0 {
 				row.Line = &f.Line
@@ -456,7 +468,7 @@ func steps(r *analyze.Result, add func(stepRow) error) error {
 	for i := range r.Devices {
 		for k, s := range r.Devices[i].Steps.Steps {
 			err := add(stepRow{
-				Device: int32(r.Devices[i].Timeline.Device), Step: int32(k), Name: s.Name, First: int64(s.First), Last: int64(s.Last),
+				Device: int32(r.Devices[i].Timeline.Device), Step: int32(k), Name: told(s.Name), First: int64(s.First), Last: int64(s.Last),
 				Peak: s.Peak, Start: s.Start, End: s.End, Growth: s.Growth, WarmUp: s.WarmUp,
 			})
 			if err != nil {
@@ -474,8 +486,8 @@ func findings(r *analyze.Result, add func(findingRow) error) error {
 		if err == nil {
 			err = add(findingRow{
 				Position: int32(i), ID: f.ID, Status: string(f.Status), Severity: string(f.Severity), Confidence: string(f.Confidence),
-				Heuristic: f.Heuristic, Device: known[int32](f.Device), Bytes: f.Bytes, Title: f.Title,
-				Why: strings.Join(f.Why, "\n"), Next: strings.Join(f.Next, "\n"), Evidence: string(evidence),
+				Heuristic: f.Heuristic, Device: known[int32](f.Device), Bytes: f.Bytes, Title: valid(f.Title),
+				Why: valid(strings.Join(f.Why, "\n")), Next: valid(strings.Join(f.Next, "\n")), Evidence: string(evidence),
 			})
 		}
 		if err != nil {

@@ -36,6 +36,7 @@ type trace struct {
 	out    io.Writer
 	buf    message
 	tracks uint64
+	ended  map[uint64]uint64 // when the last slice of a track did
 	d      *device
 	err    error
 }
@@ -44,7 +45,7 @@ type trace struct {
 // on as few tracks as they fit on, steps and phases, and failures as instants. Time is that of the trace; of one without
 // times a microsecond for each event.
 func writeTrace(ctx context.Context, w io.Writer, r *analyze.Result, _ Moment) error {
-	t := &trace{out: w}
+	t := &trace{out: w, ended: map[uint64]uint64{}}
 	for i := range r.Devices {
 		t.d = newDevice(r.Snapshot, &r.Devices[i])
 		if t.d.Timeline.Trace.Len() == 0 {
@@ -58,6 +59,9 @@ func writeTrace(ctx context.Context, w io.Writer, r *analyze.Result, _ Moment) e
 		if err := cmp.Or(ctx.Err(), t.err); err != nil {
 			return err
 		}
+	}
+	if t.d == nil || t.tracks == 0 {
+		return fmt.Errorf("%s has no events to draw a timeline of", r.Snapshot.Name)
 	}
 	return t.flush(0)
 }
@@ -189,8 +193,8 @@ func (t *trace) program(top uint64) {
 		track := uint64(0)
 		before := -1
 		for _, lap := range p.List {
-			if lap.First < 0 || lap.First <= before {
-				continue // not in the trace, or within another lap
+			if lap.First < 0 || lap.First <= before || lap.Last < lap.First {
+				continue // not in the trace, without an event, or within another lap
 			}
 			if track == 0 {
 				track = t.track(top, "phase "+p.Name, false)
@@ -201,10 +205,12 @@ func (t *trace) program(top uint64) {
 	}
 }
 
-// slice is one of the events first to last.
+// slice is one of the events first to last. Times may go back; slices of a track do not.
 func (t *trace) slice(track uint64, first, last int, name string, notes ...string) {
-	t.event(track, sliceBegin, t.time(first), name, notes...)
-	t.event(track, sliceEnd, t.time(last), "")
+	from := max(t.time(first), t.ended[track])
+	t.ended[track] = max(from, t.time(last))
+	t.event(track, sliceBegin, from, name, notes...)
+	t.event(track, sliceEnd, t.ended[track], "")
 }
 
 func (t *trace) failures(top uint64) {

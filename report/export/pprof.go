@@ -42,11 +42,16 @@ func writeProfile(ctx context.Context, w io.Writer, r *analyze.Result, _ Moment)
 		}
 	}
 	var begin, end int64
+	history := false
 	for i := range r.Devices {
 		d := newDevice(r.Snapshot, &r.Devices[i])
-		if n := d.Timeline.Trace.Len(); n > 0 && d.Timeline.Trace.Time(0) > 0 {
-			begin, end = d.Timeline.Trace.Time(0), d.Timeline.Trace.Time(n-1)
+		if first := timeOf(d.Timeline.Trace, 0); first != nil && (begin == 0 || *first < begin) {
+			begin = *first
 		}
+		if last := timeOf(d.Timeline.Trace, d.Timeline.Trace.Len()-1); last != nil {
+			end = max(end, *last)
+		}
+		history = history || d.Timeline.HasHistory()
 		if err := d.groups(ctx, func(g *group) error { return p.sample(d, g) }); err != nil {
 			return err
 		}
@@ -54,7 +59,11 @@ func writeProfile(ctx context.Context, w io.Writer, r *analyze.Result, _ Moment)
 	p.tables()
 	p.buf.number(9, uint64(begin)*1000) // time_nanos
 	p.buf.number(10, uint64(max(end-begin, 0))*1000)
-	p.buf.number(14, p.id("peak_space")) // default_sample_type
+	usual := Peak
+	if !history {
+		usual = End
+	}
+	p.buf.number(14, p.id(word(usual)+"_space")) // default_sample_type
 	for _, s := range p.texts {
 		p.buf.text(6, s) // string_table
 	}
@@ -98,9 +107,11 @@ func (p *profile) sample(d *device, g *group) error {
 		s.message(3, l)
 	}
 	label("category", g.use.String())
-	label("pool", g.home.pool.String())
 	label("device", strconv.Itoa(d.Timeline.Device)) // texts all: readers take the number 0 for none
-	label("stream", strconv.Itoa(int(g.home.stream)))
+	if g.home.known {
+		label("pool", g.home.pool.String())
+		label("stream", strconv.Itoa(int(g.home.stream)))
+	}
 	if g.step >= 0 {
 		label("step", strconv.Itoa(g.step))
 	}

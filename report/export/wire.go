@@ -1,6 +1,13 @@
 package export
 
-import "google.golang.org/protobuf/encoding/protowire"
+import (
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// valid is a text in UTF-8, which all formats demand: paths of Python may have bytes that are none.
+func valid(s string) string { return strings.ToValidUTF8(s, "\ufffd") }
 
 // message is a message of protocol buffers in the making. Fields without a value are left out, as proto3 has it.
 type message []byte
@@ -16,7 +23,7 @@ func (m *message) always(field protowire.Number, v uint64) {
 }
 
 func (m *message) text(field protowire.Number, s string) {
-	*m = protowire.AppendString(protowire.AppendTag(*m, field, protowire.BytesType), s)
+	*m = protowire.AppendString(protowire.AppendTag(*m, field, protowire.BytesType), valid(s))
 }
 
 func (m *message) message(field protowire.Number, v message) {

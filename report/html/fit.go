@@ -66,6 +66,7 @@ type fitChart struct {
 	Band, Reserved, Allocated               string // points of lines
 	Dots, Recorded                          []fitDot
 	Limit                                   *fitTick
+	LimitName                               string
 }
 
 type fitTick struct {
@@ -73,7 +74,8 @@ type fitTick struct {
 	Text string
 }
 
-type fitDot struct{ X, Y, Text string }
+// fitDot is a value; a prediction has bounds and what is allocated too.
+type fitDot struct{ X, Y, Text, Low, High, Allocated string }
 
 func newFitPage(r *fit.Result) *fitDocument {
 	p := &fitDocument{Result: r, Style: template.HTML("<style>" + styles() + fitStyle + "</style>"), Title: verdict.Fit(r),
@@ -117,7 +119,7 @@ const mostUnproven = 12
 
 func newFitChart(r *fit.Result) fitChart {
 	peaks := chart.NewFitPeaks(r)
-	c := fitChart{Width: 1000, Height: 400, Left: 86, Right: 986, Top: 14, Bottom: 352}
+	c := fitChart{Width: 1000, Height: 400, Left: 86, Right: 986, Top: 14, Bottom: 352, LimitName: chart.FitLimit}
 	limit := float64(max(peaks.Top, 1)) * 1.08
 	x := func(v int64) string {
 		return fmt.Sprintf("%.1f", float64(c.Left)+float64(c.Right-c.Left)*float64(v)/float64(peaks.Span))
@@ -135,14 +137,15 @@ func newFitChart(r *fit.Result) fitChart {
 	for _, p := range peaks.List {
 		low, high = append(low, x(p.At)+","+y(p.ReservedLow)), append([]string{x(p.At) + "," + y(p.ReservedHigh)}, high...)
 		reserved, allocated = append(reserved, x(p.At)+","+y(p.ReservedPeak)), append(allocated, x(p.At)+","+y(p.AllocatedPeak))
-		c.Dots = append(c.Dots, fitDot{x(p.At), y(p.ReservedPeak),
-			fmt.Sprintf("%s %s: %s reserved", r.Names[0], units.Count(p.At), units.Bytes(p.ReservedPeak))})
+		c.Dots = append(c.Dots, fitDot{X: x(p.At), Y: y(p.ReservedPeak), Low: y(p.ReservedLow), High: y(p.ReservedHigh),
+			Allocated: y(p.AllocatedPeak),
+			Text:      fmt.Sprintf("%s %s: %s reserved", r.Names[0], units.Count(p.At), units.Bytes(p.ReservedPeak))})
 	}
 	c.Band = strings.Join(append(low, high...), " ")
 	c.Reserved, c.Allocated = strings.Join(reserved, " "), strings.Join(allocated, " ")
 	for _, rec := range peaks.Recorded {
-		c.Recorded = append(c.Recorded, fitDot{x(rec.At), y(rec.ReservedPeak),
-			fmt.Sprintf("%s %s: %s, recorded", r.Names[0], units.Count(rec.At), units.Bytes(rec.ReservedPeak))})
+		c.Recorded = append(c.Recorded, fitDot{X: x(rec.At), Y: y(rec.ReservedPeak),
+			Text: fmt.Sprintf("%s %s: %s, recorded", r.Names[0], units.Count(rec.At), units.Bytes(rec.ReservedPeak))})
 	}
 	if n := r.Capacity.Reservable; n > 0 {
 		c.Limit = &fitTick{y(n), units.Bytes(n)}

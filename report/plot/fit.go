@@ -25,7 +25,7 @@ func fitPage(to Medium, r *predicted.Result) *page {
 	keys := []key{{"reserved, predicted", line(chart.ColorLive)}, {"its bounds", solid(chart.ColorReleasable)},
 		{"allocated", line(chart.ColorAllocated)}, {"recorded", dot}}
 	if r.Capacity.Reservable > 0 {
-		keys = append(keys, key{"most that can be reserved", line(chart.ColorOOM)})
+		keys = append(keys, key{chart.FitLimit, line(chart.ColorOOM)})
 	}
 	p.legend(keys)
 	var ticks []chart.Tick
@@ -45,7 +45,9 @@ func fitPage(to Medium, r *predicted.Result) *page {
 		f.gridLines(0x30)
 		f.StrokeLines(vgdraw.LineStyle{Color: chart.ColorAllocated, Width: 2}, allocated)
 		f.StrokeLines(vgdraw.LineStyle{Color: chart.ColorLive, Width: 2.5}, reserved)
-		for _, pt := range reserved {
+		for i, pt := range reserved {
+			f.StrokeLine2(vgdraw.LineStyle{Color: chart.ColorReleasable, Width: 3}, pt.X, lows[i].Y, pt.X, highs[i].Y)
+			f.DrawGlyphNoClip(vgdraw.GlyphStyle{Color: chart.ColorAllocated, Radius: 2.5, Shape: vgdraw.CircleGlyph{}}, allocated[i])
 			f.DrawGlyphNoClip(vgdraw.GlyphStyle{Color: chart.ColorLive, Radius: 3, Shape: vgdraw.CircleGlyph{}}, pt)
 		}
 		for _, rec := range peaks.Recorded {

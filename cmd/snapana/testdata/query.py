@@ -9,12 +9,12 @@ if engine == "duckdb":
 
     con = duckdb.connect()
     for name in names:
-        con.sql(f"create view {name} as select * from read_parquet('{folder}/run={run}/**/{name}.parquet', hive_partitioning=true)")
+        con.sql(f"create view {name} as select * from read_parquet('{folder}/run={run}/rank=*/{name}.parquet', hive_partitioning=true)")
     ask = lambda query: con.sql(query).fetchall()
 elif engine == "polars":
     import polars
 
-    frames = {name: polars.scan_parquet(f"{folder}/run={run}/**/{name}.parquet", hive_partitioning=True) for name in names}
+    frames = {name: polars.scan_parquet(f"{folder}/run={run}/rank=*/{name}.parquet", hive_partitioning=True) for name in names}
     ask = lambda query: polars.SQLContext(frames, eager=True).execute(query).rows()
 else:
     from pyspark.sql import SparkSession

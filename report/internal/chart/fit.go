@@ -6,6 +6,9 @@ import (
 	"github.com/snapana/snapana/analyze/fit"
 )
 
+// FitLimit names the line of what a device has.
+const FitLimit = "most that PyTorch can reserve"
+
 // FitPeaks are the peaks that are drawn over the first of the values: those with another second value than the last are
 // left out.
 type FitPeaks struct {
