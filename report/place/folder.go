@@ -114,8 +114,8 @@ func Replace(ctx context.Context, dir string, files []File, ours func(name strin
 	if err := room(dir, files, entries); err != nil {
 		return err
 	}
-	if exchange(dir, files, entries, ours) {
-		return nil
+	if done, err := exchange(dir, files, entries, ours); done || err != nil {
+		return err
 	}
 	return replaceEach(dir, files, entries, ours)
 }
@@ -264,21 +264,24 @@ func fill(dir string, files []File, like string) error {
 
 // exchange puts the files together beside dir, with links to what else is in it, and swaps the two. It
 // reports whether it could; else nothing has changed.
-func exchange(dir string, files []File, entries []fs.DirEntry, ours func(name string) bool) bool {
+func exchange(dir string, files []File, entries []fs.DirEntry, ours func(name string) bool) (done bool, err error) {
 	for _, e := range entries {
 		if !isFile(e) {
-			return false
+			return false, nil
 		}
 	}
 	info, err := os.Lstat(dir)
 	if here, e := os.Stat("."); err != nil || e != nil || os.SameFile(here, info) || !exchangeable(dir) {
-		return false
+		return false, nil
 	}
 	parent := filepath.Dir(dir)
 	sweep(parent, ours)
 	tmp, f, err := stage(parent, files, dir, ours)
+	if why := (*fillError)(nil); errors.As(err, &why) {
+		return false, err // would fail anywhere
+	}
 	if err != nil {
-		return false
+		return false, nil
 	}
 	defer f.Close()
 	// From here on this may be the old folder.
@@ -287,20 +290,20 @@ func exchange(dir string, files []File, entries []fs.DirEntry, ours func(name st
 		if !ours(e.Name()) {
 			step()
 			if os.Link(filepath.Join(dir, e.Name()), filepath.Join(tmp, e.Name())) != nil {
-				return false
+				return false, nil
 			}
 		}
 	}
 	if now, err := f.Stat(); err != nil || !sameOwner(info, now) || os.Chmod(tmp, info.Mode()) != nil {
-		return false
+		return false, nil
 	}
 	step()
 	if swap(tmp, dir) != nil {
-		return false
+		return false, nil
 	}
 	step()
 	rescue(tmp, dir, ours)
-	return true
+	return true, nil
 }
 
 // rescue moves what somebody put into a folder while it was replaced to the new one.
@@ -367,7 +370,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// patience is how long a folder may be locked by another writer, which takes it milliseconds.
+// patience is how long a folder may be locked by another writer, which takes it milliseconds, or
+// seconds where files are long.
 const patience = 10 * time.Second
 
 // lock waits until no other writer is at a folder. locked is false where the system has no locks on folders.

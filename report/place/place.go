@@ -10,7 +10,6 @@ package place
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,8 +37,16 @@ func (f *File) write(to *os.File) error {
 		return err
 	}
 	w := bufio.NewWriterSize(to, 1<<18)
-	return cmp.Or(f.Fill(w), w.Flush())
+	if err := f.Fill(w); err != nil {
+		return &fillError{err}
+	}
+	return w.Flush()
 }
+
+// fillError is why a file could not be filled, wherever it is.
+type fillError struct{ error }
+
+func (e *fillError) Unwrap() error { return e.error }
 
 // plainMode is of new files, less the umask.
 const plainMode = 0o644

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -380,5 +381,25 @@ func TestNoFile(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(root, "nowhere")); err == nil {
 		t.Error("the dangling link was followed")
+	}
+}
+
+// TestFillFails has a file that cannot be filled: nothing changes, and it is asked once.
+func TestFillFails(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "of")
+	asked, broken := 0, errors.New("broken")
+	files := []File{{Name: "a", Fill: func(io.Writer) error { asked++; return broken }}}
+	if err := Create(t.Context(), dir, files, isOurs); !errors.Is(err, broken) {
+		t.Errorf("create: %v", err)
+	}
+	if rest := left(t, filepath.Dir(dir)); len(rest) > 0 {
+		t.Errorf("left behind: %q", rest)
+	}
+	mustWrite(t, dir, "old")
+	if err := Replace(t.Context(), dir, files, isOurs); !errors.Is(err, broken) || asked != 2 {
+		t.Errorf("replace: %v, asked %d times", err, asked)
+	}
+	if got := read(t, dir); got != "old" {
+		t.Errorf("the folder has %q", got)
 	}
 }
