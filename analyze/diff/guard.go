@@ -87,8 +87,8 @@ func guards(r *Result) []Guard {
 	return out
 }
 
-// unlikeRuns are the numbers, from 1 on, of the runs of a side whose figures are not those of the run that stands for it: of another rank, with
-// other settings, or of another kind of moment.
+// unlikeRuns are the numbers, from 1 on, of the runs of a side whose figures are not those of the run that stands for
+// it: of another rank, with other settings, or of another kind of moment.
 func unlikeRuns(runs []*footprint.Footprint, median *footprint.Footprint) string {
 	var out []string
 	for i, f := range runs {

@@ -286,8 +286,8 @@ func allocations(ctx context.Context, r *analyze.Result, add func(allocationRow)
 				Device: int32(t.Device), Allocation: int64(row), Address: l.Addr, Requested: l.Requested, Rounded: l.Rounded,
 				Born: known[int64](l.Born), BornTime: timeOf(t.Trace, int(l.Born)),
 				FreeRequested: known[int64](l.FreeRequested), Freed: known[int64](l.Freed), FreedTime: timeOf(t.Trace, int(l.Freed)),
-				Category: use.String(), Confidence: trust.String(),
-				Phase: told(in.at(int(l.Born))), Site: valid(site), Module: told(module), Leaked: d.leaked[row], Stack: stackOf(r.Snapshot, l.Stack),
+				Category: use.String(), Confidence: trust.String(), Phase: told(in.at(int(l.Born))), Site: valid(site),
+				Module: told(module), Leaked: d.leaked[row], Stack: stackOf(r.Snapshot, l.Stack),
 			}
 			v.AtEnd = d.at(End, row)
 			if t.HasHistory() {
