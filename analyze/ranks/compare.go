@@ -258,7 +258,7 @@ func (c *Comparison) over() {
 		}
 	}
 	type norm struct{ median, limit int64 }
-	norms := map[int32]norm{}
+	norms, standing := map[int32]norm{}, map[int32]int{}
 	for class, v := range peaks {
 		m, spread := spreadOf(v)
 		norms[class] = norm{m, max(m/20, spread)}
@@ -268,6 +268,14 @@ func (c *Comparison) over() {
 		if n := norms[k.class]; k.Active >= 0 {
 			k.Over = k.Active - n.median
 			k.Stands = len(peaks[k.class]) >= fewest && k.Over > n.limit
+			if k.Stands {
+				standing[k.class]++
+			}
+		}
+	}
+	for i := range c.Ranks { // half of all are how the program is laid out
+		if k := &c.Ranks[i]; 2*standing[k.class] >= len(peaks[k.class]) {
+			k.Stands = false
 		}
 	}
 }

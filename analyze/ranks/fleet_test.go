@@ -213,3 +213,16 @@ func TestFewAtOnePlace(t *testing.T) {
 		t.Errorf("%+v, outliers %+v, %v", c.Mesh, c.Outliers, err)
 	}
 }
+
+// TestManyAreNoOutliers accuses no rank where half of them hold more: that is how the program is laid out.
+func TestManyAreNoOutliers(t *testing.T) {
+	for _, peaks := range [][]int64{{10, 10, 10, 10, 20, 20, 20, 20}, {10, 10, 11, 11}} {
+		var list []ranks.Rank
+		for i, peak := range peaks {
+			list = append(list, ranks.Rank{File: fmt.Sprintf("rank%d.pickle", i), Status: finding.Healthy, Active: peak * mib})
+		}
+		if c := ranks.Compare(list); len(c.Outliers) != 0 {
+			t.Errorf("of %v: outliers %+v", peaks, c.Outliers)
+		}
+	}
+}

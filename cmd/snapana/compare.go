@@ -109,8 +109,8 @@ func (f *ranksFlags) run(cmd *cobra.Command, args []string) error {
 	if n := len(c.Ranks) - c.Read; err == nil && n > 0 {
 		return fmt.Errorf("%d of %d files could not be read", n, len(c.Ranks))
 	}
-	if err == nil && (f.mesh != "" || f.worldSize > 0) && len(c.Missing) > 0 {
-		return fmt.Errorf("%d of %d ranks are missing", len(c.Missing), c.Expected)
+	if n := c.Expected - len(c.Ranks); err == nil && (f.mesh != "" || f.worldSize > 0) && n > 0 {
+		return fmt.Errorf("%d of %d ranks are missing", n, c.Expected)
 	}
 	return err
 }

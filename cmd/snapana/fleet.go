@@ -227,8 +227,19 @@ func (f *fleetFlags) job(cmd *cobra.Command, args []string, most int) (*fleet.Jo
 	if err != nil {
 		return nil, err
 	}
-	if !utf8.ValidString(dir) || strings.ContainsFunc(dir, unicode.IsControl) {
-		return nil, fmt.Errorf("-o %q has what cannot be in a script", dir)
+	if f.read.in.rules != "" {
+		if f.read.in.rules, err = input.Abs(f.read.in.rules); err != nil {
+			return nil, err
+		}
+	}
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	for _, word := range append(given(f.reading), dir, program) {
+		if !utf8.ValidString(word) || strings.ContainsFunc(word, unicode.IsControl) {
+			return nil, fmt.Errorf("%q has what cannot be in a script", word)
+		}
 	}
 	if err := f.read.ready(cmd.Context()); err != nil {
 		return nil, err
@@ -254,10 +265,6 @@ func (f *fleetFlags) job(cmd *cobra.Command, args []string, most int) (*fleet.Jo
 			return nil, fmt.Errorf("--chunk %d makes %s tasks, and one job may have %s; take --chunk %d or more", f.chunk,
 				units.Count(len(plan.Tasks)), units.Count(most), (len(files)+most-1)/most)
 		}
-	}
-	program, err := os.Executable()
-	if err != nil {
-		return nil, err
 	}
 	if err := place.MkdirAll(dir); err != nil {
 		return nil, written(err)
