@@ -14,17 +14,18 @@ import (
 // device is one with what is asked of its allocations.
 type device struct {
 	*analyze.Device
-	s      *snapshot.Snapshot
-	codes  *attribution.Codes
-	peak   int    // event, -1 for the start
-	oom    int    // the last failure, -1 for none
-	leaked []bool // by row of Lives: left behind by a loop
+	s       *snapshot.Snapshot
+	codes   *attribution.Codes
+	history bool   // HasHistory, which may look through all events
+	peak    int    // event, -1 for the start
+	oom     int    // the last failure, -1 for none
+	leaked  []bool // by row of Lives: left behind by a loop
 }
 
 func newDevice(s *snapshot.Snapshot, d *analyze.Device) *device {
 	t := d.Timeline
-	out := &device{Device: d, s: s, codes: attribution.NewCodes(s, t), peak: t.PeakActive.Event, oom: -1,
-		leaked: make([]bool, len(t.Lives))}
+	out := &device{Device: d, s: s, codes: attribution.NewCodes(s, t), history: t.HasHistory(),
+		peak: t.PeakActive.Event, oom: -1, leaked: make([]bool, len(t.Lives))}
 	if n := len(t.OOMs); n > 0 {
 		out.oom = t.OOMs[n-1].Event
 	}
@@ -41,7 +42,7 @@ func (d *device) at(m Moment, row int32) bool {
 	l := &d.Timeline.Lives[row]
 	switch m {
 	case Peak:
-		return d.Timeline.HasHistory() && l.LiveAfter(d.peak)
+		return d.history && l.LiveAfter(d.peak)
 	case OOM:
 		return d.oom >= 0 && l.LiveAfter(d.oom)
 	case End:

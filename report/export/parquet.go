@@ -290,7 +290,7 @@ func allocations(ctx context.Context, r *analyze.Result, add func(allocationRow)
 				Module: told(module), Leaked: d.leaked[row], Stack: stackOf(r.Snapshot, l.Stack),
 			}
 			v.AtEnd = d.at(End, row)
-			if t.HasHistory() {
+			if d.history {
 				v.AtPeak = new(d.at(Peak, row))
 			}
 			if d.oom >= 0 {

@@ -51,7 +51,7 @@ func writeProfile(ctx context.Context, w io.Writer, r *analyze.Result, _ Moment)
 		if last := timeOf(d.Timeline.Trace, d.Timeline.Trace.Len()-1); last != nil {
 			end = max(end, *last)
 		}
-		history = history || d.Timeline.HasHistory()
+		history = history || d.history
 		if err := d.groups(ctx, func(g *group) error { return p.sample(d, g) }); err != nil {
 			return err
 		}
