@@ -66,7 +66,7 @@ type Group struct {
 
 // Outlier is a rank whose active peak lies so far above the median of those like it that chance is a poor reason: more
 // than 5% of it, and more than 3 standard deviations as the median absolute deviation estimates
-// them. Of fewer than 4 ranks whose peaks are known none is.
+// them. Of fewer than 4 ranks whose peaks are known none is, and none where half of them would be.
 type Outlier struct {
 	Rank   int          `json:"row"`    // of Comparison.Ranks
 	Median int64        `json:"median"` // of the ranks like it

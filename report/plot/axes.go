@@ -2,6 +2,7 @@ package plot
 
 import (
 	"math"
+	"slices"
 	"sync"
 
 	"codeberg.org/go-fonts/liberation/liberationsansbold"
@@ -30,6 +31,15 @@ type scale struct {
 	ticks []chart.Tick
 }
 
+// clean makes what is written fit to be drawn.
+func (s scale) clean() scale {
+	out := scale{clean(s.name), slices.Clone(s.ticks)}
+	for i := range out.ticks {
+		out.ticks[i].Label = clean(out.ticks[i].Label)
+	}
+	return out
+}
+
 // plotter is what draws inside of axes.
 type plotter func(f *frame)
 
@@ -43,32 +53,33 @@ func (a *axes) draw(c vgdraw.Canvas, inside plotter) {
 	name, label := style(textSize, chart.ColorInk), style(smallSize, chart.ColorInk)
 	name.XAlign, name.YAlign = vgdraw.XCenter, vgdraw.YBottom
 	descent := name.FontExtents().Descent
-	if a.title != "" {
+	below, left := a.below.clean(), a.left.clean()
+	if title := clean(a.title); title != "" {
 		head := name
 		head.YAlign = vgdraw.YTop
-		c.FillText(head, vg.Point{X: c.Center().X, Y: c.Max.Y + descent}, clean(a.title))
-		c.Max.Y -= head.Height(clean(a.title)) + 4
+		c.FillText(head, vg.Point{X: c.Center().X, Y: c.Max.Y + descent}, title)
+		c.Max.Y -= head.Height(title) + 4
 	}
 	span, limit := float64(max(a.span, 1)), max(a.limit, 1)
 	var wide, high vg.Length // of labels
-	for _, t := range a.left.ticks {
-		wide = max(wide, label.Width(clean(t.Label)))
+	for _, t := range left.ticks {
+		wide = max(wide, label.Width(t.Label))
 	}
-	for _, t := range a.below.ticks {
-		high = max(high, label.Height(clean(t.Label)))
+	for _, t := range below.ticks {
+		high = max(high, label.Height(t.Label))
 	}
 	in := c
-	in.Min.X += name.Height(a.left.name) + descent + namePad + wide + label.Width(" ") + tickLength
-	in.Min.Y += name.Height(a.below.name) + namePad + high + tickLength
+	in.Min.X += name.Height(left.name) + descent + namePad + wide + label.Width(" ") + tickLength
+	in.Min.Y += name.Height(below.name) + namePad + high + tickLength
 	// The last labels reach beyond their ticks: the scales end so early that these are on the canvas.
-	for _, t := range a.below.ticks {
+	for _, t := range below.ticks {
 		if share := vg.Length(float64(t.Value) / span); share > 0 {
-			in.Max.X = min(in.Max.X, in.Min.X+(c.Max.X-label.Width(clean(t.Label))/2-in.Min.X)/share)
+			in.Max.X = min(in.Max.X, in.Min.X+(c.Max.X-label.Width(t.Label)/2-in.Min.X)/share)
 		}
 	}
-	for _, t := range a.left.ticks {
+	for _, t := range left.ticks {
 		if share := vg.Length(float64(t.Value) / limit); share > 0 {
-			in.Max.Y = min(in.Max.Y, in.Min.Y+(c.Max.Y-label.Height(clean(t.Label))/2-in.Min.Y)/share)
+			in.Max.Y = min(in.Max.Y, in.Min.Y+(c.Max.Y-label.Height(t.Label)/2-in.Min.Y)/share)
 		}
 	}
 	f := &frame{Canvas: in, labels: labels{c: in, style: bold(textSize)}}
@@ -76,12 +87,12 @@ func (a *axes) draw(c vgdraw.Canvas, inside plotter) {
 	f.y = func(v float64) vg.Length { return in.Y(v / limit) }
 
 	line := vgdraw.LineStyle{Color: chart.ColorMuted, Width: 1}
-	c.FillText(name, vg.Point{X: in.Center().X, Y: c.Min.Y + descent}, clean(a.below.name))
-	below := label
-	below.XAlign, below.YAlign = vgdraw.XCenter, vgdraw.YTop
-	for _, t := range a.below.ticks {
+	c.FillText(name, vg.Point{X: in.Center().X, Y: c.Min.Y + descent}, below.name)
+	under := label
+	under.XAlign, under.YAlign = vgdraw.XCenter, vgdraw.YTop
+	for _, t := range below.ticks {
 		if x := f.x(float64(t.Value)); in.ContainsX(x) {
-			c.FillText(below, vg.Point{X: x, Y: in.Min.Y - tickLength + below.FontExtents().Descent}, clean(t.Label))
+			c.FillText(under, vg.Point{X: x, Y: in.Min.Y - tickLength + under.FontExtents().Descent}, t.Label)
 			c.StrokeLine2(line, x, in.Min.Y-tickLength, x, in.Min.Y)
 		}
 	}
@@ -89,14 +100,14 @@ func (a *axes) draw(c vgdraw.Canvas, inside plotter) {
 
 	upright := name
 	upright.Rotation = math.Pi / 2
-	c.FillText(upright, vg.Point{X: c.Min.X + name.Height(a.left.name) - descent, Y: in.Center().Y}, clean(a.left.name))
-	left := label
-	left.XAlign, left.YAlign = vgdraw.XRight, vgdraw.YCenter
-	for _, t := range a.left.ticks {
+	c.FillText(upright, vg.Point{X: c.Min.X + name.Height(left.name) - descent, Y: in.Center().Y}, left.name)
+	beside := label
+	beside.XAlign, beside.YAlign = vgdraw.XRight, vgdraw.YCenter
+	for _, t := range left.ticks {
 		if y := f.y(float64(t.Value)); in.ContainsY(y) {
 			f.grid = append(f.grid, float64(t.Value))
-			at := vg.Point{X: in.Min.X - tickLength - label.Width(" "), Y: y + left.FontExtents().Descent}
-			c.FillText(left, at, clean(t.Label))
+			at := vg.Point{X: in.Min.X - tickLength - label.Width(" "), Y: y + beside.FontExtents().Descent}
+			c.FillText(beside, at, t.Label)
 			c.StrokeLine2(line, in.Min.X-tickLength, y, in.Min.X, y)
 		}
 	}
