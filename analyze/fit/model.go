@@ -18,7 +18,7 @@ type model struct {
 
 	sums []reduction
 	gpu  gpu // by which the scratch memory of sums is computed
-	// Depends says that sizes of a good part of the program depend on the data: they differ from step to step.
+	// Depends says that a good part of the requested bytes depends on the data: they differ from step to step.
 	depends bool
 	// Buffered says that recordings have such memory, convolves that some may be of convolutions.
 	buffered, convolves bool
@@ -267,14 +267,16 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term) {
 			v.add(m, row, size, its)
 		}
 	}
-	const good = 5 // of so many parts one
-	uneven := 0
+	const good = 25 // of so many bytes one
+	var uneven, total int64
 	for _, v := range of {
+		bytes := int64(v.own / v.rows)
+		total += bytes
 		if v.varies(steps) || steps && v.least < v.most {
-			uneven++
+			uneven += bytes
 		}
 	}
-	m.depends = uneven > 0 && good*uneven >= len(of)
+	m.depends = good*uneven > total
 	type class struct {
 		slot slot
 		size float64
@@ -283,7 +285,7 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term) {
 	made := map[class]int32{}
 	for row := m.bounds[0]; row < len(m.of); row++ {
 		v := of[slots[row]]
-		if !v.varies(steps) || m.laws[m.of[row]].kind == proven {
+		if !v.varies(steps) || m.sound(m.of[row]) {
 			continue
 		}
 		k := class{slots[row], size(row), 0}
@@ -332,12 +334,19 @@ func (v *observed) add(m *model, row int, size, its func(int) float64) {
 		v.pairs++
 	}
 	switch l := m.laws[m.of[row]]; {
-	case l.kind != proven:
+	case !m.sound(m.of[row]):
 		v.unproven++
 		v.laws[m.of[row]] = true
 	case len(l.parts) == 1:
 		v.term = &l.parts[0].term
 	}
+}
+
+// sound reports whether a law is proven also where sizes depend on the data: there two of them are now and then in the ratio
+// of a square by chance.
+func (m *model) sound(id int32) bool {
+	l := m.laws[id]
+	return l.kind == proven && (m.seen[id] > 2 || len(l.parts) != 1 || l.parts[0].degree() < 2)
 }
 
 // nearestTerm is the term by which sizes at two points are in about such a ratio. What depends on data goes with the square

@@ -95,10 +95,11 @@ func served(out *whatif.Outcome) bool { return !out.StartFailed && out.First == 
 const segment = 2 << 20
 
 // unseen is the share by which a peak may be off for each doubling of the values beyond those recorded: kernels take
-// other workspaces.
-const unseen = 0.02
+// other workspaces. It is as much more as the recordings are nearer to each other than a doubling.
+const unseen = 0.03
 
-// data is the share by which a peak may be off where sizes depend on the data.
+// data is the share by which a peak may be off where sizes depend on the data, and half of it more for each doubling of the
+// values beyond those recorded.
 const data = 0.15
 
 // guessed is the same of a single recording, up and down, and from its value on.
@@ -112,7 +113,19 @@ func (f *fitter) unseen(p Point) float64 {
 	if f.loops() {
 		return looped * f.doublings(p)
 	}
-	return unseen * f.doublings(p)
+	return unseen * f.doublings(p) / min(f.spread(), 1)
+}
+
+// spread is by how many doublings the recordings differ, 1 where there is one.
+func (f *fitter) spread() float64 {
+	if len(f.all) == 1 {
+		return 1
+	}
+	n := 0.0
+	for _, r := range f.all[1:] {
+		n = max(n, away(r.At, f.all[0].At)/math.Ln2)
+	}
+	return n
 }
 
 // loops reports whether recordings differ much in how many requests a step makes.
@@ -124,6 +137,22 @@ func (f *fitter) loops() bool {
 		least, most = min(least, n), max(most, n)
 	}
 	return most > (1+much)*least
+}
+
+// layouts are the least and the most bytes to reserve for so many that are allocated, if the layout were as good or as bad as
+// any that was recorded. What a segment has to spare counts for less the more there are: it goes with the root.
+func (f *fitter) layouts(allocated int64) (least, most int64) {
+	least, most = math.MaxInt64, allocated
+	for _, r := range f.all {
+		if r.failed() {
+			continue
+		}
+		was := max(r.Timeline.PeakAllocated.Bytes, 1)
+		spare := float64(r.Timeline.PeakReserved.Bytes - was)
+		n := allocated + int64(spare*math.Sqrt(float64(allocated)/float64(was)))
+		least, most = min(least, n), max(most, n)
+	}
+	return least, most
 }
 
 // doublings is by how many doublings the values are beyond the highest ones recorded, 0 for none.
@@ -145,7 +174,7 @@ func (f *fitter) off(p Point) float64 { return (1+f.marginAt(p))*(1+f.unseen(p))
 // marginAt is by what share a prediction may be off.
 func (f *fitter) marginAt(p Point) float64 {
 	if len(f.all) > 1 && f.model(f.nearest(p, -1)).depends {
-		return max(f.margin, data)
+		return max(f.margin, data*(1+f.doublings(p)/2))
 	}
 	if len(f.all) > 1 {
 		return f.margin
@@ -191,6 +220,10 @@ func (f *fitter) predict(p Point) (Prediction, error) {
 			return out, err
 		}
 		out.ReservedLow, out.ReservedHigh = min(out.ReservedLow, o.ReservedPeak), max(out.ReservedHigh, o.ReservedPeak)
+	}
+	if f.doublings(p) > 0 {
+		least, most := f.layouts(out.AllocatedPeak)
+		out.ReservedLow, out.ReservedHigh = min(out.ReservedLow, least), max(out.ReservedHigh, most)
 	}
 	off, slack := f.off(p), int64(segment)
 	if out.Recorded { // the allocator may have had a layout from before the trace

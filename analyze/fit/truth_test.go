@@ -78,20 +78,17 @@ func input(t *testing.T, r *run, names ...string) *fit.Input {
 	return in
 }
 
-// depends are families whose sizes depend on the data, of which predictions are bounds.
+// depends are families whose sizes depend on the data, of which predictions are bounds: truth is within them as for others.
 var depends = map[string]bool{"bert": true, "moe": true, "moe_expandable": true, "gnn": true}
 
 // TestTruth predicts each family from the recordings of its smallest values, and compares with torch's own peaks.
 func TestTruth(t *testing.T) {
 	for recordings, want := range map[int]struct{ median, inside, sure float64 }{
-		1: {0.03, 0.95, 0.99}, 2: {0.001, 0.95, 0.99}, 3: {0.001, 0.95, 0.99},
+		1: {0.03, 0.95, 1}, 2: {0.001, 0.99, 1}, 3: {0.001, 0.99, 1},
 	} {
 		var errors []float64
 		inside, held, all := 0, 0, 0
 		for _, f := range families(t) {
-			if depends[f.Family] {
-				continue
-			}
 			recorded, others := f.series("batch")
 			if len(recorded) < recordings || len(others) == 0 {
 				continue
@@ -112,7 +109,9 @@ func TestTruth(t *testing.T) {
 			for i, r := range others {
 				p := &got.Predictions[i]
 				truth := r.Stats.Reserved
-				errors = append(errors, math.Abs(float64(p.ReservedPeak-truth))/float64(truth))
+				if !depends[f.Family] {
+					errors = append(errors, math.Abs(float64(p.ReservedPeak-truth))/float64(truth))
+				}
 				all++
 				if p.ReservedLow <= truth && truth <= p.ReservedHigh {
 					inside++
@@ -128,9 +127,9 @@ func TestTruth(t *testing.T) {
 		}
 		share := func(n int) float64 { return float64(n) / float64(all) }
 		t.Logf("%d recordings: %d predictions, median error %.2f%%, worst %.1f%%, %.0f%% within bounds", recordings, all,
-			100*errors[all/2], 100*errors[all-1], 100*share(inside))
-		if errors[all/2] > want.median || share(inside) < want.inside || share(held) < want.sure {
-			t.Errorf("%d recordings: median %v, inside %v, not above %v", recordings, errors[all/2], share(inside), share(held))
+			100*errors[len(errors)/2], 100*errors[len(errors)-1], 100*share(inside))
+		if errors[len(errors)/2] > want.median || share(inside) < want.inside || share(held) < want.sure {
+			t.Errorf("%d recordings: median %v, inside %v, not above %v", recordings, errors[len(errors)/2], share(inside), share(held))
 		}
 	}
 }
