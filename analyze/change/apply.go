@@ -58,6 +58,8 @@ const (
 	KeepsAll      AssumptionKind = "keeps_gradients" // gradients add up over the micro-batches
 	Shards        AssumptionKind = "shards"          // each tensor is cut into equal parts
 	OneUnit       AssumptionKind = "one_unit"        // parameters are gathered for one module at a time
+	FullyShard    AssumptionKind = "fully_shard"     // each module of a loop is a unit of FSDP2's, and the model with the rest
+	RootAlone     AssumptionKind = "root_alone"      // no modules called in a loop: the model is the only unit
 	Elements32    AssumptionKind = "elements_32"     // elements had 32 bits
 	SavedOnCPU    AssumptionKind = "saved_on_cpu"    // activations go at once, and come back as they are needed
 	StepsOnCPU    AssumptionKind = "steps_on_cpu"    // the optimizer runs on the CPU
@@ -137,6 +139,8 @@ func (d *draft) apply(ctx context.Context, c *Change) (*Applied, error) {
 		a.assume(DividesEvenly, KeepsAll)
 	case Zero:
 		err = d.applyZero(c, a, refuse)
+	case FSDP:
+		err = d.applyFSDP(c, a, refuse)
 	case DType:
 		d.narrow(func(row int32) bool {
 			of, _ := d.uses.Of(row)

@@ -37,6 +37,7 @@ const (
 	InBackward  Kind = "optimizer-in-backward"
 	Accumulate  Kind = "accumulate"
 	Zero        Kind = "zero"
+	FSDP        Kind = "fsdp"
 	DType       Kind = "dtype"
 	activations      = "activations"
 	optimizer        = "optimizer"
@@ -44,7 +45,7 @@ const (
 
 // Kinds lists them in the order in which they are made: what lives shorter, then optimizers, then sizes.
 func Kinds() []Kind {
-	return []Kind{FreeLeak, Del, Free, NoGrad, Checkpoint, Offload, Foreach, InBackward, Accumulate, Zero, DType}
+	return []Kind{FreeLeak, Del, Free, NoGrad, Checkpoint, Offload, Foreach, InBackward, Accumulate, DType, Zero, FSDP}
 }
 
 // Forms says how each kind is written.
@@ -53,6 +54,7 @@ var forms = map[Kind]string{
 	NoGrad: "no-grad=FILE:LINE", Checkpoint: "checkpoint=MODULES such as blocks.*, blocks.0-5 or FILE:LINE",
 	Offload: "offload=optimizer or offload=activations", Foreach: "foreach=off", InBackward: "optimizer-in-backward",
 	Accumulate: "accumulate=2 or more", Zero: "zero=STAGE,RANKS such as zero=1,8",
+	FSDP:  "fsdp=STAGE,RANKS such as fsdp=3,8, or fsdp=2,8 where parameters stay gathered until backward",
 	DType: "dtype=bf16:CATEGORY such as dtype=bf16:parameter, or dtype=bf16:all",
 }
 
@@ -68,8 +70,8 @@ type Change struct {
 	line    string            // of FreeLeak, Del, Free, NoGrad; "" for all
 	step    int               // of Free
 	what    string            // of Offload
-	n       int64             // of Accumulate the micro-batches, of Zero the ranks
-	stage   int               // of Zero
+	n       int64             // of Accumulate the micro-batches, of Zero and FSDP the ranks
+	stage   int               // of Zero, FSDP
 	of      category.Category // of DType
 	all     bool              // of DType
 }
@@ -144,12 +146,12 @@ func (c *Change) parse(value string) bool {
 		n, err := strconv.ParseInt(value, 10, 32)
 		c.n = n
 		return err == nil && n >= 2
-	case Zero:
+	case Zero, FSDP:
 		stage, ranks, ok := strings.Cut(value, ",")
 		n, err := strconv.ParseInt(ranks, 10, 32)
 		c.n = n
 		c.stage = slices.Index([]string{"", "1", "2", "3"}, stage)
-		return ok && err == nil && n >= 2 && c.stage > 0
+		return ok && err == nil && n >= 2 && c.stage > 0 && (c.stage > 1 || c.Kind == Zero)
 	case DType:
 		dtype, of, ok := strings.Cut(value, ":")
 		if c.all = of == "all"; c.all {

@@ -42,6 +42,7 @@ type part struct {
 	first int32   // the event of the first free of saved
 	start int32   // the event after which its backward begins
 	last  int32   // the event of the last free of saved
+	done  int32   // the event after which its backward is over, see follow
 	inner bool    // what comes out is saved by the module too
 	back  bool    // its backward begins before the recording stops
 }

@@ -61,7 +61,7 @@ func (d *draft) price(c *Change, a *Applied) {
 	}
 	moved := a.moved / passes
 	seconds := float64(moved) / busPerSecond
-	if c.Kind == Zero {
+	if c.Kind == Zero || c.Kind == FSDP {
 		seconds = float64(moved) / linksPerSecond
 	} else {
 		a.Cost.Bus = moved

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/snapana/snapana/analyze/category"
@@ -9,30 +10,13 @@ import (
 
 // zero shares what ranks hold alike: the optimizer's state (stage 1), gradients too (2), parameters too (3).
 func (d *draft) zero(stage int, ranks int64, e *Applied) {
-	share := func(row int32) {
-		d.sizes[row] = (d.sizes[row] + ranks - 1) / ranks
-		e.count(d.run, row)
-	}
 	full := slices.Clone(d.sizes)
 	for row := range d.rows() {
 		if d.gradient(row) {
 			e.moved += int64(stage) * d.sizes[row]
 		}
 	}
-	for row := range d.t.Lives {
-		if d.is(int32(row), category.OptimizerState) {
-			share(int32(row))
-		}
-	}
-	for i := range d.calls {
-		for _, u := range d.updates(&d.calls[i]) {
-			for _, l := range u.lists {
-				for _, row := range l {
-					share(row)
-				}
-			}
-		}
-	}
+	d.shareState(ranks, e)
 	if stage >= 2 {
 		d.shareGradients(ranks, e)
 	}
@@ -40,7 +24,31 @@ func (d *draft) zero(stage int, ranks int64, e *Applied) {
 		d.gather(full)
 		for row := range d.t.Lives {
 			if d.is(int32(row), category.Parameter) {
-				share(int32(row))
+				d.share(int32(row), ranks, e)
+			}
+		}
+	}
+}
+
+// share leaves a rank its part of a row.
+func (d *draft) share(row int32, ranks int64, e *Applied) {
+	d.sizes[row] = (d.sizes[row] + ranks - 1) / ranks
+	e.count(d.run, row)
+}
+
+// shareState leaves a rank its part of the optimizer's state, and of what a step of it makes on the way.
+func (d *draft) shareState(ranks int64, e *Applied) {
+	for row := range d.rows() {
+		if d.is(row, category.OptimizerState) {
+			d.share(row, ranks, e)
+		}
+	}
+	for i := range d.calls {
+		for _, u := range d.updates(&d.calls[i]) {
+			for _, l := range u.lists {
+				for _, row := range l {
+					d.share(row, ranks, e)
+				}
 			}
 		}
 	}
@@ -75,20 +83,7 @@ func (d *draft) gather(full []int64) {
 	groups := d.lists()
 	for i := range d.passes {
 		p := &d.passes[i]
-		type unit struct {
-			call *instance
-			part
-		}
-		var units []unit
-		for g := range groups {
-			for k := range groups[g].calls {
-				if c := &groups[g].calls[k]; c.pass == p {
-					if x := d.parts(c); len(x.saved) > 0 {
-						units = append(units, unit{c, x})
-					}
-				}
-			}
-		}
+		units := d.units(p, groups)
 		for row := p.rows.from; row < p.rows.to; row++ {
 			l := &d.t.Lives[row]
 			if !d.gradient(row) || l.Born < p.begin {
@@ -101,9 +96,9 @@ func (d *draft) gather(full []int64) {
 			}
 			in := false
 			for u := range units {
-				if x := &units[u]; l.Born > x.start && l.Born <= x.last {
+				if x := &units[u]; l.Born > x.start && l.Born <= x.done {
 					gathered(d.t.Lives[x.call.rows[0]].Born, x.over)
-					gathered(x.start+1, x.last)
+					gathered(x.start+1, x.done)
 					in = true
 					break
 				}
@@ -117,7 +112,7 @@ func (d *draft) gather(full []int64) {
 				if x := &units[u]; x.start >= l.Born {
 					from = max(from, x.over) // the unit comes before it
 				} else {
-					to, again = min(to, d.t.Lives[x.call.rows[0]].Born), max(again, x.last)
+					to, again = min(to, d.t.Lives[x.call.rows[0]].Born), max(again, x.done)
 				}
 			}
 			if again > p.begin {
@@ -127,6 +122,45 @@ func (d *draft) gather(full []int64) {
 			gathered(min(from, l.Born), l.Born)
 		}
 	}
+}
+
+// unit is a module of a loop, whose parameters are gathered while it runs.
+type unit struct {
+	call *instance
+	part
+}
+
+// units are the modules of loops that keep something for a pass, in the order of forward.
+func (d *draft) units(p *pass, groups []group) []unit {
+	var out []unit
+	for g := range groups {
+		for k := range groups[g].calls {
+			if c := &groups[g].calls[k]; c.pass == p {
+				if x := d.parts(c); len(x.saved) > 0 {
+					out = append(out, unit{c, x})
+				}
+			}
+		}
+	}
+	slices.SortFunc(out, func(a, b unit) int { return cmp.Compare(a.call.rows[0], b.call.rows[0]) })
+	for i := range out {
+		if i > 0 {
+			out[i].done = max(out[i].last, out[i-1].start)
+			continue
+		}
+		// What goes into the first was made before it, and its backward needs that too.
+		first := p.end
+		for row := p.rows.from; row < out[0].call.rows[0]; row++ {
+			if e := d.end(row); e > out[0].last && e < p.stop && d.saved(p, row) {
+				first = min(first, e)
+			}
+		}
+		out[0].done = out[0].last
+		if first < p.end {
+			out[0].done = max(out[0].last, d.nodes[first-1])
+		}
+	}
+	return out
 }
 
 // accumulate makes each pass the last of several smaller ones, each with its part of the batch: what depends on the

@@ -63,6 +63,20 @@ func (d *draft) turn(event, n int32) int32 {
 	return at
 }
 
+// turnFirst takes the first n turns at an event, from 1 on: those that are taken already come behind them.
+func (d *draft) turnFirst(event, n int32) {
+	for i := range d.added {
+		x := &d.added[i]
+		if x.Born == event && x.Turn > 0 {
+			x.Turn += n
+		}
+		if x.Freed == event && x.Until > 0 {
+			x.Until += n
+		}
+	}
+	d.turns[event] += n
+}
+
 // ahead is the allocated memory that a pass with a request that failed needs if it goes on as the one before it went:
 // the peak of that, with what came to stay since. It is 0 where there are no such passes.
 func (d *draft) ahead() int64 {

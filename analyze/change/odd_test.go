@@ -53,7 +53,8 @@ func loop(d *build.Device, module ...string) {
 }
 
 var asked = []string{"accumulate=2", "checkpoint=blocks.*", "offload=activations", "offload=optimizer", "foreach=off",
-	"optimizer-in-backward", "zero=2,4", "dtype=bf16:all", "no-grad=model.py:7", "del=model.py:7", "free-leak=model.py:7"}
+	"optimizer-in-backward", "zero=2,4",
+	"fsdp=2,4", "fsdp=3,4", "dtype=bf16:all", "no-grad=model.py:7", "del=model.py:7", "free-leak=model.py:7"}
 
 // TestOdd holds that each change is answered or refused for recordings that lack what programs have: without any block,
 // with modules that are not Python, and ends in the midst of a pass at the end of a chunk of events.

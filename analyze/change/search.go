@@ -151,7 +151,8 @@ func (c *Change) excludes(o *Change) bool { return c.part() == o.part() || c.con
 func (c *Change) contradicts(o *Change) bool {
 	a, b := c.Kind, o.Kind
 	return a == InBackward && b == Accumulate || a == Accumulate && b == InBackward ||
-		a == b && (a == Accumulate || a == Zero)
+		a == InBackward && b == FSDP || a == FSDP && b == InBackward || a == b && a == Accumulate ||
+		(a == Zero || a == FSDP) && (b == Zero || b == FSDP)
 }
 
 // Search finds the cheapest set of changes under which a run fits into its capacity, which must be known. It tries those

@@ -15,7 +15,6 @@ const lab = "../../fixtures/lab/changes/"
 
 // wide are programs of which a change is further off than others, by how many percent of the peaks, and why.
 var wide = map[string]float64{
-	"convnet_fsdp2_2": 36, "convnet_fsdp2_4": 36, "convnet_fsdp3_4": 36, // FSDP's buffers and streams of its own
 	"llama_bf16": 7, "llama_in_backward_bf16": 16, // the program makes 32-bit copies
 	"convnet_checkpoint_half": 9, // the layout of what is freed in between
 }

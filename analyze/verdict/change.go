@@ -141,6 +141,9 @@ func changed(c *change.Applied) string {
 		return fmt.Sprintf("Each pass has its part of the batch: %s shrink. Gradients are there from the first part on.", blocks)
 	case change.Zero:
 		return fmt.Sprintf("Each rank holds its part: %s shrink.", blocks)
+	case change.FSDP:
+		return fmt.Sprintf("Each rank holds its part: %s shrink. What modules need is gathered and reduced on streams of its own, "+
+			"in buffers of its own.", blocks)
 	}
 	return fmt.Sprintf("%s become half as large.", capital(blocks))
 }
@@ -168,8 +171,13 @@ func assumed(a *change.Assumption) string {
 	case change.KeepsAll:
 		return "The optimizer steps once for all parts, and gradients add up until then."
 	case change.Shards:
-		return "Each tensor is cut into equal parts, without buffers for communication and streams of their own: FSDP's take " +
-			"half as much again, or more."
+		return "Each tensor is cut into equal parts, without buffers for communication and streams of their own, which " +
+			"fsdp=STAGE,RANKS has."
+	case change.FullyShard:
+		return "fully_shard wraps each module of a loop, and then the model, which stays gathered through forward and backward " +
+			"as by default; parameters and gradients keep their type."
+	case change.RootAlone:
+		return "No line calls modules in a loop, so the model is gathered as a whole."
 	case change.OneUnit:
 		return "Parameters are gathered for one module at a time, and all that are in none of a loop's for the whole pass."
 	case change.Elements32:

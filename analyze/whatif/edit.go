@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+
+	"github.com/snapana/snapana/analyze/allocator"
 )
 
 // Edits are the requests of another program that runs like a recorded one. Sizes and Ends are by row of
@@ -32,6 +34,7 @@ type Life struct {
 	Turn, Until int32 // its place among what is added at Born and, where it is not 0, at Freed
 	Bytes       int64 // requested
 	Like        int32 // the row of Timeline.Lives whose stream and pool it takes
+	Apart       uint8 // where it is not 0: the number of a stream that only added lives use, in place of that of Like
 }
 
 const (
@@ -68,6 +71,9 @@ func (p *Program) Edited(e Edits) (*Program, error) {
 	for i := range e.Added {
 		k := p.asks[e.Added[i].Like]
 		k.bytes = e.Added[i].Bytes
+		if n := e.Added[i].Apart; n > 0 {
+			k.stream, k.id = x.apart(&q, n), 0
+		}
 		q.asks = append(q.asks, k)
 	}
 	x.marks()
@@ -88,6 +94,22 @@ type editor struct {
 	e      Edits
 	before []turn // what is done before the recorded operations
 	ends   []op   // what ends after them, by event
+}
+
+// apart is the stream of a number that only added lives use.
+func (x *editor) apart(q *Program, n uint8) allocator.Stream {
+	first := len(x.p.streams)
+	if len(q.streams) == first {
+		q.streams = slices.Clone(q.streams)
+	}
+	for len(q.streams) < first+int(n) {
+		handle := uint64(1)
+		for slices.Contains(q.streams, handle) {
+			handle++
+		}
+		q.streams = append(q.streams, handle)
+	}
+	return allocator.Stream(first + int(n) - 1)
 }
 
 func (x *editor) check() error {

@@ -200,6 +200,24 @@ func TestEditTurns(t *testing.T) {
 	}
 }
 
+// TestEditApart holds that a stream of added lives shares no memory with others: what they leave free is not reused.
+func TestEditApart(t *testing.T) {
+	s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
+		d.Free(d.Alloc(30 * mib))
+		d.Free(d.Alloc(30 * mib))
+	}))
+	tl := timeline.Build(s, 0)
+	p, _ := loaded(t, s, tl)
+	second := tl.Lives[1].Born
+	for apart, want := range map[uint8]int64{0: 30, 1: 60, 2: 60} {
+		e := whatif.Edits{Added: []whatif.Life{{Born: second, Freed: second, Turn: 1, Until: 2, Bytes: 30 * mib, Apart: apart}}}
+		out := run(t, edited(t, p, e), p.Recorded.Text, whatif.Options{})
+		if out.ReservedPeak != want*mib || out.AllocatedPeak != 30*mib {
+			t.Errorf("stream %d: %d MiB reserved, %d allocated", apart, out.ReservedPeak/mib, out.AllocatedPeak/mib)
+		}
+	}
+}
+
 // TestEditRefuses holds that edits which contradict themselves are an error.
 func TestEditRefuses(t *testing.T) {
 	s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
