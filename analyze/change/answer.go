@@ -7,6 +7,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/whatif"
@@ -28,9 +29,15 @@ type Answer struct {
 	// went on, perhaps with less.
 	Cut bool `json:"ends_at_failure"`
 	// Early says that it failed before the first backward pass was over: what the rest of a step needs is not known.
-	Early   bool      `json:"ends_in_first_pass"`
-	Before  Outcome   `json:"before"`
-	After   Outcome   `json:"after"`
+	Early  bool    `json:"ends_in_first_pass"`
+	Before Outcome `json:"before"`
+	After  Outcome `json:"after"`
+	// Band is where the reserved peak of After is expected, Confidence how narrow that is (High within 2%, Medium 6%), and
+	// Doubts are why it is no narrower. Of what Search answers they are left empty.
+	Band       Band               `json:"band"`
+	Confidence finding.Confidence `json:"confidence"`
+	Doubts     []Doubt            `json:"doubts"`
+
 	Changes []Applied `json:"changes"` // in the order in which they are made
 	Text    string    `json:"text"`    // the answer in one sentence
 }
@@ -90,7 +97,10 @@ func Ask(ctx context.Context, in *Input, changes []Change) (*Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.Changes, a.After, err = in.try(ctx, changes, a)
+	var d *draft
+	if d, a.Changes, a.After, err = in.try(ctx, changes, a); err == nil {
+		err = in.bound(ctx, d, a)
+	}
 	return a, err
 }
 
@@ -99,26 +109,27 @@ func (in *Input) answer(ctx context.Context) (*Answer, error) {
 	p := in.Program
 	a := &Answer{File: in.Snapshot.Name, Device: p.Device, Events: in.Timeline.Trace.Len(), Accuracy: *in.Accuracy,
 		Capacity: p.Room(in.Capacity, in.Foreign), Anew: p.StartReserved > 0, Cut: p.OOMs > 0, Early: in.run().failedIn() == 0,
-		Doubt: p.Platform.Doubt, Changes: []Applied{}}
+		Doubt: p.Platform.Doubt, Changes: []Applied{},
+		Doubts: []Doubt{}}
 	var err error
 	a.Before, err = in.replay(ctx, p, a)
 	return a, err
 }
 
 // try makes changes and replays what they come to.
-func (in *Input) try(ctx context.Context, changes []Change, a *Answer) (all []Applied, o Outcome, err error) {
-	d, all, err := amend(ctx, in.run(), in.Program, changes)
+func (in *Input) try(ctx context.Context, changes []Change, a *Answer) (d *draft, all []Applied, o Outcome, err error) {
+	d, all, err = amend(ctx, in.run(), in.Program, changes)
 	if err != nil {
-		return nil, o, err
+		return nil, nil, o, err
 	}
-	p, err := d.program()
+	p, err := d.p.Edited(d.edits())
 	if err != nil {
-		return nil, o, err
+		return nil, nil, o, err
 	}
 	if o, err = in.replay(ctx, p, a); a.Capacity.Reservable > 0 {
 		o.Short = max(d.ahead()-a.Capacity.Reservable, 0)
 	}
-	return all, o, err
+	return d, all, o, err
 }
 
 // replay runs a program without a limit, and with that of the device.

@@ -127,8 +127,8 @@ func (x *extra) size(d *draft) int64 {
 	return max((d.sizes[x.Like]+x.parts-1)/x.parts, 1)
 }
 
-// program is what the changes come to.
-func (d *draft) program() (*whatif.Program, error) {
+// edits are what the changes come to.
+func (d *draft) edits() whatif.Edits {
 	e := whatif.Edits{Sizes: slices.Clone(d.sizes), Ends: d.ends}
 	for row, gone := range d.drop {
 		if gone {
@@ -141,5 +141,5 @@ func (d *draft) program() (*whatif.Program, error) {
 		l.Bytes = x.size(d)
 		e.Added = append(e.Added, l)
 	}
-	return d.p.Edited(e)
+	return e
 }

@@ -183,7 +183,10 @@ func Search(ctx context.Context, in *Input, changes []Change, most int) (*Found,
 	if s.best == nil {
 		return f, nil
 	}
-	f.Changes, f.After, err = in.try(ctx, s.best, &f.Answer)
+	var d *draft
+	if d, f.Changes, f.After, err = in.try(ctx, s.best, &f.Answer); err == nil {
+		err = in.bound(ctx, d, &f.Answer)
+	}
 	return f, err
 }
 
@@ -217,7 +220,7 @@ func (s *searcher) singles(ctx context.Context, changes []Change) error {
 
 // try makes a set of changes and replays it.
 func (s *searcher) try(ctx context.Context, set []Change) (*Set, error) {
-	applied, after, err := s.in.try(ctx, set, &s.found.Answer)
+	_, applied, after, err := s.in.try(ctx, set, &s.found.Answer)
 	out := &Set{After: after, applied: applied}
 	for i := range applied {
 		out.Changes = append(out.Changes, applied[i].Change)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze/change"
+	"github.com/snapana/snapana/analyze/finding"
 )
 
 const lab = "../../fixtures/lab/changes/"
@@ -57,6 +58,13 @@ func TestTruth(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s, %s: %v", p.Family, p.Change, err)
 			continue
+		}
+		if want := p.Runs[1].Stats["reserved_bytes.all.peak"]; want < a.Band.Low || want > a.Band.High {
+			t.Errorf("%s, %s: reserved peak %d, expected between %d and %d", p.Family, p.Change, want, a.Band.Low, a.Band.High)
+		}
+		if off := a.After.ReservedPeak - p.Runs[1].Stats["reserved_bytes.all.peak"]; a.Confidence == finding.High &&
+			max(off, -off)*50 > a.After.ReservedPeak {
+			t.Errorf("%s, %s: off by %d with high confidence", p.Family, p.Change, off)
 		}
 		most, worst := max(wide[p.Family], 6), 0.
 		for what, got := range map[string]int64{"allocated": a.After.AllocatedPeak, "reserved": a.After.ReservedPeak} {

@@ -22,10 +22,52 @@ func SayChanges(a *change.Answer) {
 			c.Assumptions[k].Text = assumed(&c.Assumptions[k])
 		}
 	}
+	for i := range a.Doubts {
+		a.Doubts[i].Text = doubted(&a.Doubts[i])
+	}
 	a.Text = cameTo(a)
 	if !a.Accuracy.Trusted {
 		a.Text += " Take that for a guess: too few requests of the replay get their recorded address."
 	}
+}
+
+// ChangeProof says how far the reserved peak of an answer can be trusted, "" where nothing was changed.
+func ChangeProof(a *change.Answer) string {
+	b := &a.Band
+	text := string(a.Confidence) + " confidence"
+	switch {
+	case a.Confidence == "":
+		return ""
+	case b.Low == b.High:
+		text += ": requests a little larger, smaller, earlier or later reach the same peak."
+	case len(a.Doubts) == 0:
+		text += fmt.Sprintf(": requests a little larger, smaller, earlier or later peak within %s and %s.", units.Bytes(b.Low),
+			units.Bytes(b.High))
+	default:
+		text += fmt.Sprintf(": expect between %s and %s reserved.", units.Bytes(b.Low), units.Bytes(b.High))
+	}
+	return capital(text)
+}
+
+// doubted says why a prediction may be off.
+func doubted(v *change.Doubt) string {
+	switch v.Kind {
+	case change.Layout:
+		return "Where blocks lie decides about the peak: requests a little larger, smaller, earlier or later move it."
+	case change.Kernels:
+		return v.Change + ": kernels may take other temporaries for smaller batches."
+	case change.Types:
+		return v.Change + ": what the program keeps in 32 bits all the same, or converts, is not recorded."
+	case change.Temporaries:
+		return v.Change + ": what the optimizer makes for one parameter is inferred from what it made for all."
+	case change.Strategy:
+		return v.Change + ": there are several ways to do it, which take other buffers."
+	case change.NotReplayed:
+		return "The replay does not reproduce the recorded addresses."
+	case change.BeyondCut:
+		return "The recording ends where a request failed; what comes behind it may need more."
+	}
+	return ""
 }
 
 // SaySearch puts a search for changes in words.

@@ -26,6 +26,7 @@ func Change(w io.Writer, a *change.Answer, why string, o Options) error {
 	t.row(units.Size(n.AllocatedPeak), percent(n.AllocatedPeak, b.AllocatedPeak), units.Size(n.ReservedPeak),
 		percent(n.ReservedPeak, b.ReservedPeak), "changed"+fitText(n))
 	d.gap()
+	d.proof(a)
 	for i := range a.Changes {
 		d.changed(&a.Changes[i])
 	}
@@ -34,6 +35,16 @@ func Change(w io.Writer, a *change.Answer, why string, o Options) error {
 	}
 	d.cutNote(a)
 	return d.print(w)
+}
+
+// proof says how far the figures can be trusted, and why no further.
+func (d *doc) proof(a *change.Answer) {
+	if text := verdict.ChangeProof(a); text != "" {
+		d.list("Proof", []string{text}, 0)
+	}
+	for i := range a.Doubts {
+		d.list("", []string{a.Doubts[i].Text}, 0)
+	}
 }
 
 // cutNote says that a request failed, so that the recording cannot tell all.
@@ -60,6 +71,7 @@ func Search(w io.Writer, f *change.Found, why string, o Options) error {
 			strings.Join(s.Changes, " ")+fitText(&s.After))
 	}
 	d.gap()
+	d.proof(&f.Answer)
 	for i := range f.Changes {
 		d.changed(&f.Changes[i])
 	}
