@@ -10,7 +10,8 @@
 
 `with r.phase("rollout"):` names a part of the program, of which the report then shows the peak; it decorates functions,
 too. `with r.record("run"):` starts, dumps when the block ends or raises, and stops. `r.on_oom()` dumps when an
-allocation fails, before anything is unwound. `python -m snapana_recorder [-o FOLDER/NAME] train.py args` (or `-m module
+allocation fails, before anything is unwound; `r.on_oom("folder")` does so without a recording, into files of their own.
+`python -m snapana_recorder [-o FOLDER/NAME] train.py args` (or `-m module
 args`) does all this for a program as it is; this file must lie in the current folder or in one of PYTHONPATH. It writes
 NAME.snapana and NAME.pickle, run without -o: it counts the steps of optimizers, and dumps now and then, when memory has
 grown, at errors, and at the end. From Python 3.12 on it dumps as the function returns that ran most of the program,
@@ -225,8 +226,13 @@ class _File:
         if self.fd is None:  # another process, or the parent of this one, is writing there
             self.base = "%s.pid%d" % (base, self.pid)
             self.fd = _claim(self.base)
+        for number in range(2, 1000):  # several recordings of one process, at once
+            if self.fd is not None:
+                break
+            self.base = "%s.pid%d.%d" % (base, self.pid, number)
+            self.fd = _claim(self.base)
         if self.fd is None:
-            raise OSError("%s.snapana is in use by another process" % self.base)
+            raise OSError("%s.snapana is in use by another process" % base)
         self.key = _identity(self.fd)
 
     def write(self, record):
@@ -3010,20 +3016,10 @@ class _Recorder:
         self.safely("history", lambda: self.record_history(max_entries, stacks))
 
     def record_history(self, max_entries, stacks):
-        if os.getpid() != self.file.pid:
+        if os.getpid() != self.file.pid or self.file.fd is None:
             return
-        c = self.torch._C
-        if getattr(c, "_cuda_isHistoryEnabled", lambda: False)():
-            return  # by the program: starting again would drop what it has recorded
-        record = self.torch.cuda.memory._record_memory_history
-        for args, kwargs in (((), {"enabled": "all", "context": "all", "stacks": stacks, "max_entries": max_entries}),
-                             ((True,), {"trace_alloc_max_entries": max_entries, "trace_alloc_record_context": True}),
-                             ((True,), {})):
-            try:
-                record(*args, **kwargs)
-                return
-            except TypeError:  # 2.0, then 1.13
-                continue
+        if _start_history(self.torch, max_entries, stacks):
+            _blocks.began = True
 
     # -- samples
 
@@ -3339,14 +3335,9 @@ class _Recorder:
     # -- running out of memory
 
     def observe(self):
-        if self.observing or self.torch is None:
-            return
-        self.observing = True
-        attach = getattr(self.torch._C, "_cuda_attach_out_of_memory_observer", None)
-        if attach is None:
-            raise RuntimeError("this torch has no out-of-memory observer")
-        # An observer cannot be taken away again, so it looks up which recorder is active.
-        self.torch.cuda._lazy_call(lambda: self.safely("oom", lambda: attach(_observer)))
+        if not self.observing and self.torch is not None:
+            self.observing = True
+            _observe(self.torch)
 
     def out_of_memory(self, device, requested, total, free):
         self.ooms += 1
@@ -3360,10 +3351,92 @@ class _Recorder:
         self.file.close()
 
 
+class _Watch:
+    """What on_oom() was told: dumps of the first failures of a process, each into files of its own in a folder. They
+    need no recording, and disturb none."""
+
+    def __init__(self, folder, limit):
+        self.folder, self.limit = os.path.abspath(folder), limit
+        self.pid, self.count, self.busy = os.getpid(), 0, False
+        os.makedirs(self.folder, exist_ok=True)
+
+    def out_of_memory(self, device, requested, total, free):
+        if self.busy or self.count >= self.limit:
+            return
+        self.busy = True
+        try:
+            self.count += 1
+            name = "oom%d" % self.count
+            if os.getpid() != self.pid:
+                name += ".pid%d" % os.getpid()
+            os.makedirs(self.folder, exist_ok=True)
+            recorder = _Recorder(os.path.join(self.folder, name), False, 0, "python", "all")
+            try:
+                recorder.out_of_memory(device, requested, total, free)
+            finally:
+                recorder.stop("stop")
+            if recorder.snapshots:
+                _tell("out of memory on device %d: see %s.pickle and %s.snapana"
+                      % (device, recorder.file.base, os.path.basename(recorder.file.base)))
+        except OSError as err:
+            if _of_handler(err):
+                raise
+            _tell("out of memory on device %d, and no dump of it: %s" % (device, err))
+        finally:
+            self.busy = False
+
+
+_watch = [None]
+_observed = [False]  # an observer cannot be taken away again, so one asks for all who want to know
+
+
+def _observe(torch):
+    if _observed[0]:
+        return
+    attach = getattr(torch._C, "_cuda_attach_out_of_memory_observer", None)
+    if attach is None:
+        raise RuntimeError("this torch has no out-of-memory observer")
+    torch.cuda._lazy_call(lambda: _quiet(lambda: attach(_observer)))
+    _observed[0] = True
+
+
 def _observer(device, requested, total, free, over=sys.is_finalizing):
-    recorder = None if over() else _active[0]
-    if recorder is not None:
-        _quiet(lambda: recorder.out_of_memory(device, requested, total, free))
+    for who in () if over() else (_active[0], _watch[0]):
+        if who is not None and (who is _watch[0] or who.observing):
+            _quiet(lambda: who.out_of_memory(device, requested, total, free))
+
+
+def _history_is_on(torch):
+    if not torch.cuda.is_initialized():  # asking then ends the process
+        return False
+    on = getattr(torch._C, "_cuda_isHistoryEnabled", None)
+    if on is not None:
+        return on()
+    return any(torch.cuda.memory._snapshot().get("device_traces") or ())
+
+
+def _start_history(torch, max_entries, stacks):
+    """Has torch record the history. False where it does so already: starting again would drop what it has recorded."""
+    if getattr(torch._C, "_cuda_isHistoryEnabled", lambda: False)():
+        return False
+    record = torch.cuda.memory._record_memory_history
+    for args, kwargs in (((), {"enabled": "all", "context": "all", "stacks": stacks, "max_entries": max_entries}),
+                         ((True,), {"trace_alloc_max_entries": max_entries, "trace_alloc_record_context": True}),
+                         ((True,), {})):
+        try:
+            record(*args, **kwargs)
+            return True
+        except TypeError:  # 2.0, then 1.13
+            continue
+    return False
+
+
+def _stop_history(torch):
+    if _history_is_on(torch):
+        try:
+            torch.cuda.memory._record_memory_history(None)
+        except TypeError:  # 1.13
+            torch.cuda.memory._record_memory_history(False)
 
 
 def _quiet(do):
@@ -3423,12 +3496,30 @@ def dump(snapshot=True):
 
 
 @_public
-def on_oom():
+def on_oom(folder=None, limit=_OOM_DUMPS, history=True, max_entries=1_000_000, stacks="python"):
     """From now on, dumps when an allocation fails on the device, before the error unwinds anything (torch 2.0 and
-    later)."""
-    recorder = _current()
-    if recorder is not None:
-        recorder.safely("oom", recorder.observe)
+    later).
+
+    With a folder it needs no recording: each of the first failures, up to limit, makes oom1.pickle and oom1.snapana
+    there (oom1.rank3.pickle where RANK is 3), then oom2, which replace those of an earlier process. The allocator's
+    history is started, unless history=False."""
+    if folder is None:
+        recorder = _current()
+        if recorder is not None:
+            recorder.safely("oom", recorder.observe)
+        return
+    try:
+        watch = _Watch(os.fspath(folder), limit)
+        import torch
+        _observe(torch)
+        if history:
+            _blocks.watched = True  # no block that ends stops it
+            torch.cuda._lazy_call(lambda: _quiet(lambda: _start_history(torch, max_entries, stacks)))
+        _watch[0] = watch
+    except Exception as err:
+        if _of_handler(err):
+            raise
+        _tell("no dump when memory runs out: %s: %s" % (type(err).__name__, err))
 
 
 @_public
@@ -3540,22 +3631,78 @@ def _in_phase(name, function, flags, phase=phase, _without_us=_without_us):
     return call
 
 
+class _Blocks:
+    """The blocks that are being recorded, so that the last to end stops the history that the first began."""
+
+    def __init__(self):
+        self.lock = threading.RLock()
+        self.open = 0
+        self.began = self.watched = False
+        self.apart = []  # recorders beside the active one
+
+
+_blocks = _Blocks()
+
+
 class record:
-    """Records a block: `with record("run"):`. Dumps when it raises, and at its end."""
+    """Records a block: `with record("run"):`. Dumps when it raises, and at its end. The history, if it was off before,
+    is off again behind it. A block inside another one, or in another thread, has files of its own, with dumps and
+    without the samples and phases, which are in those of the first."""
 
     def __init__(self, run="run", **options):
         self.run, self.options = run, options
+        self.recorder = None
 
     def __enter__(self):
-        start(self.run, **self.options)
+        with _blocks.lock:
+            if not _blocks.open:
+                _blocks.began = False
+            _blocks.open += 1
+            if _current() is None:
+                start(self.run, **self.options)
+                self.recorder = _current()
+            else:
+                self.begin(self.run, **self.options)
         return sys.modules[__name__]
+
+    def begin(self, run, history=True, max_entries=1_000_000, stacks="python", devices="all"):
+        try:
+            self.recorder = _Recorder(os.fspath(run), history, max_entries, stacks, devices)
+            _blocks.apart.append(self.recorder)
+        except Exception as err:
+            if _of_handler(err):
+                raise
+            _tell("not recording: %s: %s" % (type(err).__name__, err))
+
+    @property
+    def files(self):
+        """Paths of the snapshot and of the recorder's file, None for what has not been written."""
+        recorder = self.recorder
+        if recorder is None or recorder.file.pid != os.getpid():
+            return None, None
+        return recorder.file.base + ".pickle" if recorder.snapshots else None, recorder.file.base + ".snapana"
+
+    def dump(self):
+        """Who holds what now, and the snapshot, in the files of this block."""
+        if self.recorder is not None:
+            _quiet(lambda: self.recorder.dump("dump", True, True))
 
     @_public
     def __exit__(self, kind, value, trace):
-        recorder = _current()
+        recorder = self.recorder
+        if recorder is not None and recorder.file.pid != os.getpid():
+            return False  # a forked child has left the block
         if recorder is not None:
             _quiet(lambda: recorder.dump("exit" if kind is None else "exception", True))
-        stop("stop" if kind is None else "exception")
+        with _blocks.lock:
+            if recorder in _blocks.apart:
+                _blocks.apart.remove(recorder)
+                _quiet(lambda: recorder.stop("stop" if kind is None else "exception"))
+            elif recorder is not None and recorder is _current():
+                stop("stop" if kind is None else "exception")
+            _blocks.open -= 1
+            if not _blocks.open and _blocks.began and not _blocks.watched and _current() is None:
+                _quiet(lambda: _stop_history(sys.modules["torch"]))
         return False
 
 
@@ -3613,15 +3760,17 @@ def _forked(over=sys.is_finalizing):
     """In a forked child: lets go of the parent's file without a word."""
     if over():
         return
-    recorder = _active[0]
+    recorders = [_active[0]] + _blocks.apart
     _active[0] = _listening[0] = None
+    _blocks.__init__()
     _main_thread[0] = threading.get_ident()
     _leave_sigterm()
     _let_sigterm()
-    if recorder is not None:
-        fd, recorder.file.fd = recorder.file.fd, None
-        if fd is not None and _identity(fd) == recorder.file.key:
-            _quiet(lambda: os.close(fd))
+    for recorder in recorders:
+        if recorder is not None:
+            fd, recorder.file.fd = recorder.file.fd, None
+            if fd is not None and _identity(fd) == recorder.file.key:
+                _quiet(lambda: os.close(fd))
 
 
 if __name__ != _ATTACHED:  # what is brought in leaves nothing behind
@@ -3730,15 +3879,7 @@ class _Visit:
         self.recorder = _Recorder(os.path.join(folder, request["run"]), False, 0, "python",
                                   "cuda" if self.cuda else "all")
         self.recorder.steps = None  # nobody counts them
-        self.was_on = bool(self.recorder.safely("history", self.history_is_on))
-
-    def history_is_on(self):
-        if not self.cuda:  # asking then ends the process
-            return False
-        on = getattr(self.torch._C, "_cuda_isHistoryEnabled", None)
-        if on is not None:
-            return on()
-        return any(self.torch.cuda.memory._snapshot().get("device_traces") or ())
+        self.was_on = bool(self.recorder.safely("history", lambda: _history_is_on(torch)))
 
     def begin(self, request):
         if self.cuda and not self.was_on:
@@ -3754,11 +3895,8 @@ class _Visit:
         self.recorder.record_history(max_entries, "python")
 
     def stop_history(self):
-        if self.history and self.history_is_on():
-            try:
-                self.torch.cuda.memory._record_memory_history(None)
-            except TypeError:  # 1.13
-                self.torch.cuda.memory._record_memory_history(False)
+        if self.history:
+            _stop_history(self.torch)
         self.history = False
 
     def watch(self, seconds):

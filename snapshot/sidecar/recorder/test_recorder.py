@@ -2763,5 +2763,150 @@ class HostTensors(Recorded):
         self.assertTrue(600 // record["host_every"] - 2 <= mine <= 600 // record["host_every"] + 2, mine)
 
 
+class FakeCuda:
+    """Patches torch so that it seems to have one device, with the switches that recordings turn."""
+
+    def __init__(self):
+        self.history, self.observers, self.calls = False, [], []
+        stats = {"allocated_bytes": {"all": {"current": 5, "peak": 5}}, "reserved_bytes": {"all": {"current": 5}}}
+        patches = [(torch.cuda, {"is_initialized": lambda: True, "_lazy_call": lambda do: do(),
+                                 "device_count": lambda: 1, "mem_get_info": lambda d: (1, 2)}),
+                   (torch.cuda.memory, {"_snapshot": lambda: {"segments": [], "device_traces": []},
+                                        "_record_memory_history": self.record}),
+                   (torch._C, {"_cuda_isHistoryEnabled": lambda: self.history, "_cuda_memoryStats": lambda d: stats,
+                               "_cuda_isCurrentStreamCapturing": lambda: False,
+                               "_cuda_attach_out_of_memory_observer": self.observers.append})]
+        self.stack = contextlib.ExitStack()
+        for where, what in patches:
+            for name, value in what.items():
+                self.stack.enter_context(unittest.mock.patch.object(where, name, value, create=True))
+
+    def record(self, enabled="all", **more):
+        self.history = bool(enabled)
+        self.calls.append(enabled)
+
+    def fail(self):
+        for observer in self.observers:
+            observer(0, 1 << 40, 1 << 30, 1 << 20)
+
+
+class Blocks(Recorded):
+    def setUp(self):
+        super().setUp()
+        self.cuda = FakeCuda()
+        self.addCleanup(self.cuda.stack.close)
+        for name, value in (("_blocks", r._Blocks()), ("_watch", [None]), ("_observed", [False])):
+            patch = unittest.mock.patch.object(r, name, value)
+            patch.start()
+            self.addCleanup(patch.stop)
+
+    def path(self, name):
+        return os.path.join(self.dir.name, name)
+
+    def kinds(self, name):
+        return [x["type"] for x in records(self.path(name) + ".snapana")[0]]
+
+    def test_the_history_is_off_behind_the_last(self):
+        with r.record(self.path("outer")):
+            with r.record(self.path("inner")):
+                r.step()
+            self.assertTrue(self.cuda.history)
+            with r.record(self.path("outer")) as same:
+                self.assertIs(same, r)
+            r.step()
+        self.assertEqual(self.cuda.calls, ["all", None])
+        found = sorted(os.listdir(self.dir.name))
+        third = "outer.pid%d" % os.getpid()
+        self.assertEqual(found, sorted(n + e for n in ("outer", "inner", third) for e in (".pickle", ".snapana")))
+        self.assertEqual(self.kinds("outer").count("sample"), 2)
+        self.assertEqual((self.kinds("inner").count("holders"), self.kinds("inner")[-1]), (1, "end"))
+        self.assertNotIn("sample", self.kinds("inner"))
+
+    def test_a_history_of_the_program_stays_on(self):
+        self.cuda.history = True
+        with r.record(self.path("run")):
+            pass
+        self.assertEqual((self.cuda.history, self.cuda.calls), (True, []))
+        self.cuda.history = False
+        r.start(self.path("own"))
+        with r.record(self.path("run")):
+            pass
+        self.assertTrue(self.cuda.history)  # start() began it
+        r.dump()
+        r.stop()
+        self.assertTrue(self.cuda.history)
+
+    def test_blocks_that_overlap(self):
+        one, two = r.record(self.path("one")), r.record(self.path("two"))
+        one.__enter__()
+        two.__enter__()
+        one.__exit__(None, None, None)
+        self.assertTrue(self.cuda.history)
+        two.dump()
+        two.__exit__(KeyError, KeyError(), None)
+        self.assertFalse(self.cuda.history)
+        self.assertEqual((one.files[0], two.files[1]), (self.path("one.pickle"), self.path("two.snapana")))
+        self.assertEqual(self.kinds("two").count("holders"), 2)
+        self.assertIsNone(r._current())
+
+    def test_cuda_comes_up_behind_the_block(self):
+        later = []
+        with unittest.mock.patch.object(torch.cuda, "_lazy_call", later.append):
+            with r.record(self.path("run")):
+                pass
+        for do in later:
+            do()
+        self.assertFalse(self.cuda.history)
+
+    def test_many_of_one_name(self):
+        with contextlib.ExitStack() as stack:
+            blocks = [r.record(self.path("run")) for _ in range(4)]
+            for block in blocks:
+                stack.enter_context(block)
+        self.assertEqual(len({block.files for block in blocks}), 4)
+
+    @contextlib.contextmanager
+    def told(self):
+        lines = []
+        with unittest.mock.patch.object(r, "_tell", lines.append):
+            yield lines
+
+    def test_out_of_memory(self):
+        with self.told() as lines, unittest.mock.patch.dict(os.environ, RANK="3"):
+            r.on_oom(self.path("dumps"), 2)
+            r.on_oom(self.path("dumps"), 2)
+            for _ in range(4):
+                self.cuda.fail()
+        self.assertEqual((self.cuda.history, len(self.cuda.observers), len(lines)), (True, 1, 2))
+        self.assertEqual(sorted(os.listdir(self.path("dumps"))),
+                         ["oom%d.rank3.%s" % (n, e) for n in (1, 2) for e in ("pickle", "snapana")])
+        found = [x["type"] for x in records(self.path("dumps/oom2.rank3.snapana"))[0]]
+        self.assertEqual([found.count(k) for k in ("oom", "holders", "snapshot", "end")], [1, 1, 1, 1])
+        self.assertIsNone(r._current())
+
+    def test_out_of_memory_in_a_recording(self):
+        """A recording that was not asked to dumps nothing; one that was makes one dump, also the second of a process."""
+        with self.told():
+            r.on_oom(self.path("dumps"))
+            for name, asks, dumps in (("one", True, 2), ("two", False, 1), ("three", True, 2)):
+                with r.record(self.path(name)):
+                    if asks:
+                        r.on_oom()
+                    self.cuda.fail()
+                self.assertEqual(self.kinds(name).count("holders"), dumps, name)
+        self.assertEqual((len(self.cuda.observers), len(os.listdir(self.path("dumps")))), (1, 6))
+        self.assertTrue(self.cuda.history)
+
+    def test_out_of_memory_and_no_place(self):
+        with self.told() as lines:
+            r.on_oom(self.path("dumps"))
+            os.rmdir(self.path("dumps"))
+            open(self.path("dumps"), "w").close()
+            self.cuda.fail()
+            r.on_oom(self.path("dumps"))
+        self.assertEqual(len(lines), 2)
+        self.assertIn("no dump", lines[0] + lines[1])
+
+
 if __name__ == "__main__":
     unittest.main()
