@@ -134,7 +134,7 @@ func stackless(f *footprint.Footprint) bool {
 // tops are the places that run at the two moments, where they are not the same: other functions, or the same ones called
 // from elsewhere, of which the callers are told.
 func (r *Result) tops() (a, b string) {
-	if r.A.Top < 0 || r.B.Top < 0 {
+	if r.A.Top < 0 || r.B.Top < 0 || r.partners == nil { // nil where the two have not been matched
 		return "", ""
 	}
 	x, y := &r.A.Groups[r.A.Top], &r.B.Groups[r.B.Top]
