@@ -25,6 +25,7 @@ var manual embed.FS
 // topics are the pages that are not about a command.
 var topics = map[string]string{
 	"files":    "What snapana reads, how safely and how fast; exit codes",
+	"python":   "import snapana: reports, recordings and comparisons in Python and notebooks",
 	"terminal": "Widths, colors, progress, and defaults of flags",
 	"verdicts": "What the verdicts and confidences mean",
 }
