@@ -4628,7 +4628,7 @@ class _Tests:
             report.sections.append(("snapana", "The snapshot could not be kept in %s: %s" % (path, err)))
             return
         text = "Snapshot: " + path
-        program = os.environ.get("SNAPANA") or shutil.which("snapana")
+        program = os.environ.get("SNAPANA") or shutil.which("snapana") or _quiet(lambda: __import__("snapana").binary())
         if program is None:
             text += "\nsnapana is not on PATH; SNAPANA may name it."
         else:

@@ -228,18 +228,23 @@ class Report:
 
 def _write(name: str, text: str) -> None:
     """Puts a file in its place as a whole."""
-    folder, base = os.path.split(os.path.abspath(name))
-    handle, part = tempfile.mkstemp(prefix=base + ".", dir=folder)
+    part = f"{name}.{os.getpid()}.tmp"
     try:
-        with open(handle, "w", encoding="utf-8", newline="") as file:
+        with open(part, "x", encoding="utf-8", newline="") as file:
             file.write(text)
-        mask = os.umask(0)
-        os.umask(mask)
-        os.chmod(part, 0o666 & ~mask)
         os.replace(part, name)
-    except BaseException:
-        os.unlink(part)
+    except BaseException as err:
+        if not isinstance(err, FileExistsError):
+            _forget(part)
         raise
+
+
+def _forget(name: str) -> None:
+    try:
+        os.unlink(name)
+    except OSError:
+        pass
+
 
 
 def report(

@@ -1,4 +1,5 @@
-"""Tests of the Python package: SNAPANA_BINARY=... python3 -m unittest test_snapana. Standard library only.
+"""Tests of the Python package, cmd/release/python: standard library only. With PYTHONPATH and SNAPANA_BINARY set,
+python3 -m unittest test_snapana runs them.
 
 What snapana_recorder does is tested beside it, and with torch's own allocator by fixtures/lab/recordings.py.
 """
@@ -20,7 +21,7 @@ import snapana
 from snapana import _run
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-FIXTURES = os.path.abspath(os.path.join(HERE, "..", "..", "..", "fixtures"))
+FIXTURES = os.path.abspath(os.path.join(HERE, *[".."] * 4, "fixtures"))
 GHOST, HEALTHY = os.path.join(FIXTURES, "ghost.pickle"), os.path.join(FIXTURES, "healthy.pickle")
 BINARY = os.environ.get("SNAPANA_BINARY") or shutil.which("snapana")
 
@@ -289,8 +290,7 @@ class Binary(Case):
     def test_module(self):
         def python(*args, **more):
             return subprocess.run([sys.executable, "-m", "snapana", *args], capture_output=True, text=True,
-                                  env=dict(os.environ, PYTHONDONTWRITEBYTECODE="1", **more),
-                                  cwd=os.path.dirname(os.path.dirname(snapana.__file__)))
+                                  env=dict(os.environ, **more))
         done = python("summary", GHOST)
         self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.assertIn("ghost.pickle", done.stdout)
@@ -306,8 +306,7 @@ class Binary(Case):
 class Module(Case):
     def test_import_costs_nothing(self):
         code = "import sys; a = set(sys.modules); import snapana; print(sorted(set(sys.modules) - a))"
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
-                              cwd=os.path.dirname(os.path.dirname(snapana.__file__)))
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
         self.assertEqual(done.stdout, "['snapana']\n")
 
     def test_names(self):
