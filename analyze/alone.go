@@ -1,10 +1,9 @@
 package analyze
 
 import (
-	"fmt"
-
 	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
@@ -13,7 +12,7 @@ import (
 func Alone(f, before *sidecar.File) (*Result, error) {
 	s, lines, held, notes := holder.Alone(f, before)
 	if held == nil {
-		return nil, fmt.Errorf("%s", notes[len(notes)-1])
+		return nil, &snapshot.NothingError{Msg: notes[len(notes)-1]}
 	}
 	r := &Result{Snapshot: s, Holders: held, Verdict: verdict.Held(s, held)}
 	for i := range lines {

@@ -75,7 +75,7 @@ func (r *Stats) Add(ctx context.Context, path string, stdin io.Reader, opt Stats
 			}
 		}
 		if f.Info.Samples == 0 && len(r.Phases) == phases {
-			return fmt.Errorf("%s has no samples: the program records one with each step()", recorded.Name)
+			return &snapshot.NothingError{Msg: recorded.Name + " has no samples: the program records one with each step()"}
 		}
 		for _, p := range host.Read(recorded) {
 			r.Hosts = append(r.Hosts, verdict.JudgeHost(p))

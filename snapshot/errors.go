@@ -29,6 +29,11 @@ const (
 func (s Stranger) Error() string { return "not a memory snapshot but " + string(s) }
 func (s Stranger) Unwrap() error { return ErrNotSnapshot }
 
+// NothingError says that a file has nothing of what is wanted of it.
+type NothingError struct{ Msg string }
+
+func (e *NothingError) Error() string { return e.Msg }
+
 // FormatError is a rejection of the input at one place.
 type FormatError struct {
 	Name   string // base name of the file

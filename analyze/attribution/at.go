@@ -26,6 +26,11 @@ func (e *NoTraceError) Error() string {
 	return fmt.Sprintf("the file has no trace of GPU %d", e.Device)
 }
 
+// MomentError says that a text names no moment of any trace.
+type MomentError struct{ msg string }
+
+func (e *MomentError) Error() string { return e.msg }
+
 // AtWords is what Locate understands, for help and errors.
 const AtWords = "peak, end, oom, start, an event like 1234, a time like +1.5s or 1750000000000000, " +
 	"step:3, or annotation:TEXT"
@@ -42,7 +47,7 @@ const AtWords = "peak, end, oom, start, an event like 1234, a time like +1.5s or
 //	step:3         after the last event of a step, by number from 0 or by name
 //	annotation:x   right after the first annotation of a tensor that is x, else that has x in its text
 //
-// Without a trace the error is a *NoTraceError.
+// Without a trace the error is a *NoTraceError, and of a text that is none of these a *MomentError.
 func Locate(s *snapshot.Snapshot, t *timeline.Timeline, at string) (Moment, error) {
 	n := t.Trace.Len()
 	switch at {
@@ -86,8 +91,8 @@ func Locate(s *snapshot.Snapshot, t *timeline.Timeline, at string) (Moment, erro
 	if d, err := time.ParseDuration(strings.TrimPrefix(at, "+")); err == nil && d >= 0 {
 		return locateTime(t, t.Trace.Time(0)+d.Microseconds(), at)
 	}
-	return Moment{}, fmt.Errorf("expected %s (the trace of GPU %d has %s)", AtWords, t.Device,
-		eventRange(n)+timeRange(t))
+	return Moment{}, &MomentError{fmt.Sprintf("expected %s (the trace of GPU %d has %s)", AtWords, t.Device,
+		eventRange(n)+timeRange(t))}
 }
 
 // Series lists what has a peak.

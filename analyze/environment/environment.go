@@ -4,13 +4,13 @@ package environment
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
@@ -118,7 +118,8 @@ func environment(f *sidecar.File) (map[string]any, error) {
 		}
 		return env, nil
 	}
-	return nil, fmt.Errorf("%s has no environment: the Python recorder did not write it, or it ends too early", f.Name)
+	return nil, &snapshot.NothingError{
+		Msg: f.Name + " has no environment: the Python recorder did not write it, or it ends too early"}
 }
 
 // boundless is what version 1 of cgroups says for no limit, less what pages may take off it.

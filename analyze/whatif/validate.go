@@ -40,8 +40,8 @@ const minShare = 0.99
 // It fails when ctx ends, and where the recording left out when blocks were born or freed.
 func Load(ctx context.Context, s *snapshot.Snapshot, t *timeline.Timeline) (*Program, *Accuracy, error) {
 	if t.Recording.BlocksUnknown() {
-		return nil, nil, fmt.Errorf("the recording left out %v events (skip_actions), and a replay needs them",
-			t.Recording.LeftOut())
+		return nil, nil, &snapshot.NothingError{Msg: fmt.Sprintf(
+			"the recording left out %v events (skip_actions), and a replay needs them", t.Recording.LeftOut())}
 	}
 	p := NewProgram(s, t)
 	best, err := p.Validate(ctx, s)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strconv"
@@ -10,12 +11,13 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/failure"
 )
 
 // noArgs is the rule of the commands that take flags only.
 func noArgs(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return fmt.Errorf("%s takes no arguments, got %q", cmd.Name(), args[0])
+		return misuse("%s takes no arguments, got %q", cmd.Name(), args[0])
 	}
 	return nil
 }
@@ -23,7 +25,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 // oneFile is the rule of the commands that read a snapshot.
 func oneFile(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return fmt.Errorf("%s takes one FILE, got %d; `snapana ranks` compares the snapshots of a distributed run",
+		return misuse("%s takes one FILE, got %d; `snapana ranks` compares the snapshots of a distributed run",
 			cmd.Name(), len(args))
 	}
 	return needs(1, 1, "one FILE (or - for standard input)")(cmd, args)
@@ -38,7 +40,9 @@ func unknown[S ~string](what, word string, known []S) error {
 	for i, k := range known {
 		list[i] = string(k)
 	}
-	return fmt.Errorf("unknown %s %q%s; choose from %s", what, word, hint, strings.Join(list, ", "))
+	choose := "choose from " + strings.Join(list, ", ")
+	return failure.Advise(cmp.Or(strings.Trim(hint, " ()"), choose),
+		misuse("unknown %s %q%s; %s", what, word, hint, choose))
 }
 
 // nearest is the known word that word was probably meant to be: it begins so, or takes one or two edits.
@@ -85,7 +89,7 @@ const many = math.MaxInt
 func needs(least, most int, what string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if n := len(args); n < least || n > most {
-			return fmt.Errorf("%s needs %s; see `%s --help`", cmd.Name(),
+			return misuse("%s needs %s; see `%s --help`", cmd.Name(),
 				strings.ReplaceAll(what, "#", strconv.Itoa(n)), cmd.CommandPath())
 		}
 		return nil
@@ -110,7 +114,7 @@ func (s *size) Type() string { return "size" }
 func (s *size) Set(text string) error {
 	v, ok := units.ParseSize(text)
 	if !ok || v < 1 {
-		return fmt.Errorf("expected a size like 512MiB or 8GiB")
+		return misuse("expected a size like 512MiB or 8GiB")
 	}
 	*s = size(v)
 	return nil

@@ -9,6 +9,7 @@ import (
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot"
@@ -43,10 +44,10 @@ ADDRESS is ` + address.Forms + `.`,
 			out.json = out.json || format == "json"
 			q, err := address.Parse(args[1])
 			if err != nil {
-				return err
+				return failure.Mark(failure.Usage, err)
 			}
 			if top < 0 {
-				return fmt.Errorf("invalid --top %d; expected 0 (all) or more", top)
+				return misuse("invalid --top %d; expected 0 (all) or more", top)
 			}
 			rules, err := in.readRules(cmd.Context())
 			if err != nil {
@@ -66,7 +67,7 @@ ADDRESS is ` + address.Forms + `.`,
 			}
 			a := address.Ask(snap, t, m, addr, q.Generation, most, category.Namer(snap, t, rules))
 			if q.Generation >= 0 && !a.Asked() {
-				return fmt.Errorf("GPU %d of %s has no block %s; %s", t.Device, snap.Name, args[1], a.Others())
+				return fail(failure.NotInFile, "GPU %d of %s has no block %s; %s", t.Device, snap.Name, args[1], a.Others())
 			}
 			a.Why = why
 			if format == "md" {

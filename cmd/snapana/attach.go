@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot/attach"
 )
@@ -44,14 +45,14 @@ Linux only.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			pid, err := strconv.ParseInt(args[0], 10, 32)
 			if err != nil || pid <= 0 {
-				return fmt.Errorf("invalid PID %q; expected the number of a process, as `nvidia-smi` and `ps` show it",
+				return misuse("invalid PID %q; expected the number of a process, as `nvidia-smi` and `ps` show it",
 					args[0])
 			}
 			if cmd.Flags().Changed("record") && (record < time.Second || record > 24*time.Hour) {
-				return fmt.Errorf("invalid --record %s; expected a time from 1s to 24h", record)
+				return misuse("invalid --record %s; expected a time from 1s to 24h", record)
 			}
 			if patience < time.Second {
-				return fmt.Errorf("invalid --timeout %s; expected at least 1s", patience)
+				return misuse("invalid --timeout %s; expected at least 1s", patience)
 			}
 			out := output
 			for _, end := range []string{".pickle", ".snapana"} {
@@ -61,7 +62,7 @@ Linux only.`,
 				out = "attach-" + args[0]
 			}
 			if name := filepath.Base(out); name == "." || name == ".." || strings.HasSuffix(out, "/") {
-				return fmt.Errorf("invalid -o %q; expected the name of files without its ending, like slow", output)
+				return misuse("invalid -o %q; expected the name of files without its ending, like slow", output)
 			}
 			takeTime(cmd.Context())
 			meter := meterOf(cmd.Context())
@@ -92,7 +93,7 @@ const nextStep = "Next    "
 // attached says what was recorded, and what to do with it.
 func attached(pid int, record time.Duration, out string, r attach.Result, o text.Options) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Process %d, Python %s: ", pid, oneLine(r.Python))
+	fmt.Fprintf(&b, "Process %d, Python %s: ", pid, failure.Line(r.Python))
 	if record == 0 {
 		b.WriteString("dumped.")
 	} else {
@@ -118,17 +119,17 @@ func attached(pid int, record time.Duration, out string, r attach.Result, o text
 	}
 	line(r.Recording, "the Python objects that hold tensors")
 	for _, f := range r.Faults {
-		fmt.Fprintf(&b, "The recorder in the program failed in part: %s\n", oneLine(f))
+		fmt.Fprintf(&b, "The recorder in the program failed in part: %s\n", failure.Line(f))
 	}
 	next := ""
 	switch {
 	case r.Snapshot != "":
-		next = "report " + text.Arg(oneLine(relative(out, r.Snapshot)))
+		next = "report " + text.Arg(failure.Line(relative(out, r.Snapshot)))
 	case r.CUDA:
 		b.WriteString("No snapshot: it could not be written.\n")
 	default:
 		b.WriteString("No snapshot: the program has not used a GPU.\n")
-		next = "ghosts " + text.Arg(oneLine(relative(out, r.Recording)))
+		next = "ghosts " + text.Arg(failure.Line(relative(out, r.Recording)))
 	}
 	if next != "" { // to be copied, however long it is
 		next = nextStep + "snapana " + next + "\n"

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/snapana/snapana/analyze/device"
+	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot/sidecar/recorder"
@@ -24,6 +25,7 @@ var manual embed.FS
 
 // topics are the pages that are not about a command.
 var topics = map[string]string{
+	"errors":   "What programs are told of errors: codes and hints",
 	"files":    "What snapana reads, how safely and how fast; exit codes",
 	"python":   "import snapana: reports, recordings and comparisons in Python and notebooks",
 	"terminal": "Widths, colors, progress, and defaults of flags",
@@ -97,7 +99,7 @@ func listing(what, tooMany string, names []string, about func(i int) string,
 			}
 			return written(err)
 		}
-		return fmt.Errorf(tooMany, len(args))
+		return misuse(tooMany, len(args))
 	}
 }
 
@@ -131,7 +133,7 @@ snapshots needs neither.`,
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s := fmt.Sprintf("snapana %s\n%s %s/%s\n%s\n", toolVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
-				oneLine(readerLine()))
+				failure.Line(readerLine()))
 			_, err := io.WriteString(cmd.OutOrStdout(), text.Fold(s, look(cmd).Columns()))
 			return written(err)
 		},
@@ -172,7 +174,7 @@ func newCompletion(root *cobra.Command) *cobra.Command {
 		ValidArgs: shells,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return fmt.Errorf("completion needs the name of a shell: bash, zsh, fish or powershell")
+				return misuse("completion needs the name of a shell: bash, zsh, fish or powershell")
 			}
 			return nil
 		},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -11,6 +10,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot"
@@ -22,7 +22,7 @@ func parseChanges(texts []string) ([]change.Change, error) {
 	for _, text := range texts {
 		c, err := change.Parse(text)
 		if err != nil {
-			return nil, refusedChange(err)
+			return nil, failure.Mark(failure.Usage, refusedChange(err))
 		}
 		out = append(out, c)
 	}
@@ -60,7 +60,7 @@ func answerChanges(cmd *cobra.Command, out outputFlags, in *inputFlags, s *snaps
 // searchChanges prints which changes make a run fit.
 func searchChanges(cmd *cobra.Command, out outputFlags, in *change.Input, changes []change.Change, why string) error {
 	if in.Capacity == 0 && in.Program.Capacity == 0 {
-		return errors.New("--search needs --capacity: the file does not tell how much memory there was")
+		return misuse("--search needs --capacity: the file does not tell how much memory there was")
 	}
 	f, err := change.Search(cmd.Context(), in, changes, 0)
 	if err != nil {
@@ -74,8 +74,8 @@ func searchChanges(cmd *cobra.Command, out outputFlags, in *change.Input, change
 
 // nothingToReplay says that a trace has no requests.
 func nothingToReplay(s *snapshot.Snapshot, p *whatif.Program) error {
-	return fmt.Errorf("%s: GPU %d has no requests in its trace, so there is nothing to replay; %s", s.Name, p.Device,
-		p.Platform.Say("call torch.cuda.memory._record_memory_history() when the program starts"))
+	return fail(failure.NoHistory, "%s: GPU %d has no requests in its trace, so there is nothing to replay; %s", s.Name,
+		p.Device, p.Platform.Say("call torch.cuda.memory._record_memory_history() when the program starts"))
 }
 
 // refusedChange is the error for a change that is not known or cannot be replayed.
@@ -90,7 +90,7 @@ func refusedChange(err error) error {
 	case errors.As(err, &line):
 		return unknown("line", line.Line, line.Known[:min(len(line.Known), most)])
 	case errors.As(err, &no):
-		return errors.New(verdict.SayRefused(no))
+		return failure.Mark(failure.CannotReplay, errors.New(verdict.SayRefused(no)))
 	}
 	return err
 }

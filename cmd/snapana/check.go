@@ -17,6 +17,7 @@ import (
 	"github.com/snapana/snapana/analyze/gate"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/report/gates"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/place"
@@ -84,12 +85,12 @@ func (f *checkFlags) formats() []string {
 }
 
 // errGates says that a limit was not kept.
-var errGates = errors.New("not all limits were kept")
+var errGates = fail(failure.GateFailed, "not all limits were kept")
 
 func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 	switch {
 	case f.out.json && cmd.Flags().Changed("format"):
-		return errors.New("--format cannot be used with --json")
+		return misuse("--format cannot be used with --json")
 	case !slices.Contains(f.formats(), f.format):
 		return unknown("--format", f.format, f.formats())
 	case f.update != "":
@@ -126,7 +127,7 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 		all = append(all, outcomes...)
 	}
 	if len(all) == 0 {
-		return errors.New("nothing to check; name a limit, such as --max-peak 60GiB or --baseline FILE")
+		return misuse("nothing to check; name a limit, such as --max-peak 60GiB or --baseline FILE")
 	}
 	if err := f.print(cmd, all); err != nil {
 		return err
@@ -179,12 +180,12 @@ func (f *checkFlags) digest(cmd *cobra.Command, path string, l *gate.Limits) ([]
 	case err != nil:
 		return nil, err
 	case d.Fault != "":
-		return nil, fmt.Errorf("%s is of a file that could not be read: %s", path, d.Fault)
+		return nil, fail(failure.Unread, "%s is of a file that could not be read: %s", path, d.Fault)
 	case f.baseline != "" || l.Growth != nil || l.Steps != nil || len(l.Phases)+len(l.Sites) > 0:
-		return nil, fmt.Errorf("%s is a digest, which can be held against peaks, leaks and fragmentation only; "+
+		return nil, fail(failure.WrongKind, "%s is a digest, which can be held against peaks, leaks and fragmentation only; "+
 			"for other limits name the snapshot, %s", path, d.Source.Path)
 	case len(d.Devices) == 0:
-		return nil, fmt.Errorf("%s has no memory of a GPU, so no limit can be judged", path)
+		return nil, fail(failure.NoData, "%s has no memory of a GPU, so no limit can be judged", path)
 	}
 	found, err := d.Findings.List()
 	if err != nil {
@@ -230,7 +231,7 @@ func (f *checkFlags) read(cmd *cobra.Command) (*gate.Limits, error) {
 		}
 		defer file.Close()
 		if l, err = gate.Read(file); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.file, err)
+			return nil, fail(failure.BadSettings, "%s: %w", f.file, err)
 		}
 	}
 	var err error
@@ -259,7 +260,7 @@ func inFlag(name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("--%s: %w", name, err)
+	return misuse("--%s: %w", name, err)
 }
 
 // footprint reads a baseline or a report, or takes the footprint of a snapshot.
@@ -285,7 +286,7 @@ func (f *checkFlags) analyze(cmd *cobra.Command, path string) (*analyze.Result, 
 		return nil, err
 	}
 	if d := r.Main(); d == nil || d.Timeline.PeakReserved.Bytes == 0 {
-		return nil, fmt.Errorf("%s has no memory of a GPU, so no limit can be judged", path)
+		return nil, fail(failure.NoData, "%s has no memory of a GPU, so no limit can be judged", path)
 	}
 	return r, nil
 }
@@ -293,14 +294,14 @@ func (f *checkFlags) analyze(cmd *cobra.Command, path string) (*analyze.Result, 
 // write writes the baseline of a snapshot.
 func (f *checkFlags) write(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return fmt.Errorf("--update-baseline takes one FILE, got %d", len(args))
+		return misuse("--update-baseline takes one FILE, got %d", len(args))
 	}
 	// A broken baseline may be replaced, but an out-of-memory snapshot cannot be recorded again.
 	if info, err := input.Stat(cmd.Context(), f.update); err == nil && info.Size() > 0 {
 		old, err := readKept(cmd, f.update)
 		if broken := errors.Is(err, footprint.ErrNoFootprint); !broken && (old == nil || !old.isBaseline) {
-			return fmt.Errorf("%s is no baseline, and --update-baseline would replace it; name another file, or remove it",
-				f.update)
+			return fail(failure.WrongKind, "%s is no baseline, and --update-baseline would replace it; name another file, "+
+				"or remove it", f.update)
 		}
 	}
 	base, err := f.footprint(cmd, args[0])
@@ -314,7 +315,7 @@ func (f *checkFlags) write(cmd *cobra.Command, args []string) error {
 	if err := place.Write(cmd.Context(), f.update, b.Bytes()); err != nil {
 		return written(err)
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", oneLine("Baseline in "+f.update))
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s\n", failure.Line("Baseline in "+f.update))
 	return written(err)
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -24,6 +23,7 @@ import (
 	"github.com/snapana/snapana/analyze/ranks"
 	"github.com/snapana/snapana/analyze/stage"
 	"github.com/snapana/snapana/report"
+	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/report/html"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/place"
@@ -104,13 +104,13 @@ func (f *ranksFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	err = cmp.Or(err, written(page.write(ctx, c)))
 	if err == nil && page.path != "" && !f.out.json {
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "\nPage in %s\n", oneLine(page.path))
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "\nPage in %s\n", failure.Line(page.path))
 	}
 	if n := len(c.Ranks) - c.Read; err == nil && n > 0 {
-		return fmt.Errorf("%d of %d files could not be read", n, len(c.Ranks))
+		return fail(failure.Unread, "%d of %d files could not be read", n, len(c.Ranks))
 	}
 	if n := c.Expected - len(c.Ranks); err == nil && (f.mesh != "" || f.worldSize > 0) && n > 0 {
-		return fmt.Errorf("%d of %d ranks are missing", n, c.Expected)
+		return fail(failure.MissingRanks, "%d of %d ranks are missing", n, c.Expected)
 	}
 	return err
 }
@@ -140,14 +140,14 @@ func (f *layoutFlags) add(fl *pflag.FlagSet) {
 func (f *layoutFlags) question() (q ranks.Question, err error) {
 	switch {
 	case f.worldSize < 0 || f.worldSize > 1e7:
-		return q, fmt.Errorf("invalid --world-size %d; expected the number of ranks", f.worldSize)
+		return q, misuse("invalid --world-size %d; expected the number of ranks", f.worldSize)
 	case f.mesh != "" && f.worldSize > 0:
-		return q, errors.New("--world-size cannot be used with --mesh, which says how many ranks there are")
+		return q, misuse("--world-size cannot be used with --mesh, which says how many ranks there are")
 	}
 	q.Expected = f.worldSize
 	if f.mesh != "" {
 		if q.Mesh, err = ranks.ParseMesh(f.mesh); err != nil {
-			err = fmt.Errorf("invalid --mesh %q: %w", f.mesh, err)
+			err = misuse("invalid --mesh %q: %w", f.mesh, err)
 		}
 	}
 	return q, err
@@ -268,7 +268,7 @@ func (p *ranksPage) write(ctx context.Context, c *ranks.Comparison) error {
 	return writePage(ctx, p.path, b.Bytes())
 }
 
-var errNoPage = errors.New("-o needs the name of a folder, or of a page that ends in .html")
+var errNoPage = misuse("-o needs the name of a folder, or of a page that ends in .html")
 
 // pagePath is the page that -o names: itself, or that of a folder.
 func pagePath(output, name string) string {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -16,6 +15,7 @@ import (
 	"github.com/snapana/snapana/analyze/footprint"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/report/html"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/text"
@@ -93,7 +93,7 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 	case cmd.Flags().Changed("output") && f.dir == "":
 		return errNoPage
 	case f.top < 0:
-		return fmt.Errorf("invalid --top %d; expected 0 (all) or more", f.top)
+		return misuse("invalid --top %d; expected 0 (all) or more", f.top)
 	}
 	at, err := two("--at", f.at)
 	if err != nil {
@@ -105,7 +105,7 @@ func (f *diffFlags) run(cmd *cobra.Command, args []string) error {
 	}
 	for _, d := range device {
 		if _, err := strconv.Atoi(d); d != "" && err != nil {
-			return fmt.Errorf("invalid --device %q; expected the number of a GPU, or two with a comma between them", f.device)
+			return misuse("invalid --device %q; expected the number of a GPU, or two with a comma between them", f.device)
 		}
 	}
 	sides, err := f.sides(cmd, args, at[0] != at[1] || device[0] != device[1])
@@ -172,7 +172,7 @@ func (f *diffFlags) write(cmd *cobra.Command, r *diff.Result) error {
 	if err != nil || f.out.json || f.format == "json" || f.format == "md" {
 		return err
 	}
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "\nPage in %s\n", oneLine(path))
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "\nPage in %s\n", failure.Line(path))
 	return err
 }
 
@@ -197,7 +197,7 @@ func two(flag, value string) (out [2]string, err error) {
 	case 2:
 		return [2]string{parts[0], parts[1]}, nil
 	}
-	return out, fmt.Errorf("invalid %s %q; expected one value, or two with a comma between them", flag, value)
+	return out, misuse("invalid %s %q; expected one value, or two with a comma between them", flag, value)
 }
 
 // sides sorts the files of the command line. The same file is on both sides where the flags tell them apart.
@@ -207,14 +207,14 @@ func (f *diffFlags) sides(cmd *cobra.Command, args []string, apart bool) (sides 
 	case dash > 0 && dash < len(args):
 		return [2][]string{args[:dash], args[dash:]}, nil
 	case dash >= 0:
-		return sides, errors.New("diff takes the FILES of A before --, and those of B behind it")
+		return sides, misuse("diff takes the FILES of A before --, and those of B behind it")
 	case len(args) == 2:
 		return [2][]string{args[:1], args[1:]}, nil
 	case len(args) > 2:
-		return sides, fmt.Errorf("diff takes two FILES, got %d; for several runs of each side put -- between the sides",
+		return sides, misuse("diff takes two FILES, got %d; for several runs of each side put -- between the sides",
 			len(args))
 	case !apart:
-		return sides, errors.New("diff takes two FILES, or one with two moments (--at peak,end) or GPUs (--device 0,1)")
+		return sides, misuse("diff takes two FILES, or one with two moments (--at peak,end) or GPUs (--device 0,1)")
 	}
 	return [2][]string{args, args}, nil
 }

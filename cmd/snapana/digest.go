@@ -17,6 +17,7 @@ import (
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/digest"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/place"
 	"github.com/snapana/snapana/report/text"
@@ -60,7 +61,7 @@ type digestFlags struct {
 
 func (f *digestFlags) run(cmd *cobra.Command, args []string) error {
 	if f.dir == "" {
-		return errors.New("name the folder for the digests with -o FOLDER")
+		return misuse("name the folder for the digests with -o FOLDER")
 	}
 	return f.each(cmd, unfold(cmd.Context(), args, snapshots))
 }
@@ -78,7 +79,7 @@ func (f *digestFlags) each(cmd *cobra.Command, files []string) error {
 	made := json.Digests{Digests: []json.Digested{}}
 	for _, path := range files {
 		if path == "-" {
-			return errors.New("a digest is of a file that has a name, not of standard input")
+			return misuse("a digest is of a file that has a name, not of standard input")
 		}
 		one, err := f.one(cmd, path)
 		if err != nil {
@@ -95,7 +96,7 @@ func (f *digestFlags) each(cmd *cobra.Command, files []string) error {
 		return err
 	}
 	if made.Unread > 0 {
-		return fmt.Errorf("%d of %d files could not be read", made.Unread, len(made.Digests))
+		return fail(failure.Unread, "%d of %d files could not be read", made.Unread, len(made.Digests))
 	}
 	return nil
 }
@@ -112,7 +113,7 @@ func digestLine(d json.Digested) string {
 
 // say prints a line.
 func (f *digestFlags) say(cmd *cobra.Command, line string) error {
-	_, err := io.WriteString(cmd.OutOrStdout(), text.Fold(oneLine(line)+"\n", look(cmd).Columns()))
+	_, err := io.WriteString(cmd.OutOrStdout(), text.Fold(failure.Line(line)+"\n", look(cmd).Columns()))
 	return written(err)
 }
 
@@ -151,13 +152,13 @@ func (f *digestFlags) one(cmd *cobra.Command, path string) (json.Digested, error
 	}
 	d, _, err := f.digest(cmd, path, src)
 	if err == nil && len(d.Source.SHA256) == 0 {
-		err = errors.New("a digest is of a file that can be read twice")
+		err = misuse("a digest is of a file that can be read twice")
 	}
 	if stopped := cmd.Context().Err(); stopped != nil {
 		return out, stopped
 	}
 	if err != nil {
-		d = digest.Failed(d.Source, errors.New(oneLine(explain(cmd.Context(), err).Error())))
+		d = digest.Failed(d.Source, errors.New(failure.Line(explain(cmd.Context(), err).Error())))
 	}
 	data, err := d.Encode()
 	if err != nil {
@@ -228,7 +229,7 @@ func (f *readFlags) options() string {
 	return strings.Join(s, " ")
 }
 
-var errChanged = errors.New("changed while it was read: wait until its program has written it")
+var errChanged = fail(failure.Changed, "changed while it was read: wait until its program has written it")
 
 // digest reads a snapshot, analyzes it with the recorder's file beside it, and makes the digest. Where that fails, the
 // digest has the Source.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/fixtures/golden"
+	"github.com/snapana/snapana/report/failure"
 )
 
 var console = regexp.MustCompile("(?s)```console\n\\$ snapana ([^\n]*)\n(.*?)```")
@@ -46,8 +47,11 @@ func TestDocs(t *testing.T) {
 			run(t.Context(), strings.Fields(command), strings.NewReader(""), &out, &out)
 			return "```console\n$ snapana " + command + "\n" + out.String() + "```"
 		})
-		if filepath.Base(page) == "verdicts.md" {
+		switch filepath.Base(page) {
+		case "verdicts.md":
 			got = verdictTable.ReplaceAllString(got, statusTable())
+		case "errors.md":
+			got = codeTable.ReplaceAllString(got, failureTable())
 		}
 		switch {
 		case got == string(old):
@@ -73,6 +77,18 @@ func statusTable() string {
 	b.WriteString("| verdict | meaning |\n|---|---|\n")
 	for _, s := range finding.Statuses() {
 		fmt.Fprintf(&b, "| %s | %s |\n", s, s.Meaning())
+	}
+	return b.String()
+}
+
+var codeTable = regexp.MustCompile(`(?m)^\| code \|.*\n(\|.*\n)*`)
+
+// failureTable is the manual's table of codes, made of the one in package failure.
+func failureTable() string {
+	var b strings.Builder
+	b.WriteString("| code | exit | meaning | hint, where nothing better is known |\n|---|---|---|---|\n")
+	for _, k := range failure.Kinds() {
+		fmt.Fprintf(&b, "| `%s` | %d | %s | %s |\n", k.Code, k.Exit, k.Meaning, k.Hint)
 	}
 	return b.String()
 }

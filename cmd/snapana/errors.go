@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report"
+	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/input"
@@ -31,10 +33,10 @@ func explain(ctx context.Context, err error) error {
 	var path *fs.PathError
 	switch {
 	case errors.As(err, &fault):
-		if msg := redirect(ctx, fault); msg != "" {
+		if msg, hint, is := redirect(ctx, fault); msg != "" {
 			said := *fault
-			said.Msg = msg
-			return &said
+			said.Msg, said.Err = msg, is
+			return failure.Advise(hint, &said)
 		}
 	case errors.As(err, &path) && errors.Is(err, fs.ErrNotExist):
 		return meant(path, err)
@@ -44,43 +46,47 @@ func explain(ctx context.Context, err error) error {
 
 // redirect says what a file is that is no snapshot, as its content tells, and which command reads it; "" where none
 // does.
-func redirect(ctx context.Context, fault *snapshot.FormatError) string {
-	var is snapshot.Stranger
+func redirect(ctx context.Context, fault *snapshot.FormatError) (msg, hint string, is snapshot.Stranger) {
 	name := text.Arg(fault.Name)
 	if !errors.As(fault, &is) && errors.Is(fault, snapshot.ErrCorrupt) && fault.Offset < 1<<10 {
 		is = snapshot.Text // a log may begin as JSON does: "[rank0]: ..."
 	}
 	switch is {
 	case snapshot.Folder:
-		return inFolder(ctx, fault.Name)
+		msg, hint = inFolder(ctx, fault.Name)
+		return msg, hint, is
 	case snapshot.Recording:
-		return fmt.Sprintf("is a recording of what a program and the driver said, not a memory snapshot; "+
-			"`snapana ghosts %s` and `snapana stats %[1]s` read it", name)
+		hint = fmt.Sprintf("`snapana ghosts %s` and `snapana stats %[1]s` read it", name)
+		return "is a recording of what a program and the driver said, not a memory snapshot; " + hint, hint, is
 	case snapshot.Text:
 		if fault.Name == "stdin" {
-			return fault.Msg + "; `snapana oom -` reads logs"
+			hint = "`snapana oom -` reads logs"
+			return fault.Msg + "; " + hint, hint, is
 		}
 		if log, err := oom.OpenLog(ctx, fault.Name, nil); err == nil && log.Messages > 0 {
-			return fmt.Sprintf("is a log with %s, not a memory snapshot; `snapana oom %s` explains it",
-				units.Plural(log.Messages, "out-of-memory message"), name)
+			hint = fmt.Sprintf("`snapana oom %s` explains it", name)
+			return fmt.Sprintf("is a log with %s, not a memory snapshot; %s",
+				units.Plural(log.Messages, "out-of-memory message"), hint), hint, is
 		}
 		fallthrough
 	case snapshot.Data:
 		if err := new(analyze.Stats).Add(ctx, fault.Name, nil, analyze.StatsOptions{}); err == nil {
-			return fmt.Sprintf("is not a memory snapshot but has memory counters; `snapana stats %s` judges them", name)
+			hint = fmt.Sprintf("`snapana stats %s` judges them", name)
+			return "is not a memory snapshot but has memory counters; " + hint, hint, is
 		}
 	}
-	return ""
+	return "", "", is
 }
 
 // inFolder says which snapshots are in a folder.
-func inFolder(ctx context.Context, dir string) string {
+func inFolder(ctx context.Context, dir string) (msg, hint string) {
 	found := someSnapshots(ctx, dir, maxSeen)
 	switch n := len(found); n {
 	case 0:
-		return "is a directory, and no snapshot was found in it"
+		return "is a directory, and no snapshot was found in it", "name a snapshot, or a folder that has some"
 	case 1:
-		return "is a directory; the snapshot in it is " + text.Arg(found[0])
+		hint = "the snapshot in it is " + text.Arg(found[0])
+		return "is a directory; " + hint, hint
 	default:
 		const most = 3
 		list := make([]string, min(n, most))
@@ -90,8 +96,8 @@ func inFolder(ctx context.Context, dir string) string {
 		if n > most {
 			list = append(list, "...")
 		}
-		return fmt.Sprintf("is a directory with %d snapshots: %s; `snapana ranks %s` compares them", n,
-			strings.Join(list, ", "), text.Arg(dir))
+		hint = fmt.Sprintf("`snapana ranks %s` compares them", text.Arg(dir))
+		return fmt.Sprintf("is a directory with %d snapshots: %s; %s", n, strings.Join(list, ", "), hint), hint
 	}
 }
 
@@ -151,10 +157,12 @@ func meant(path *fs.PathError, err error) error {
 	case url.MatchString(path.Path):
 		return err
 	case home == "~":
-		return fmt.Errorf("%w: the shell did not expand ~, write $HOME/%s", err, rest)
+		hint := "write $HOME/" + rest
+		return failure.Advise(hint, fmt.Errorf("%w: the shell did not expand ~, %s", err, hint))
 	}
 	if near := likeIt(path.Path); near != "" {
-		return fmt.Errorf("%w (did you mean %s?)", err, text.Arg(near))
+		hint := fmt.Sprintf("did you mean %s?", text.Arg(near))
+		return failure.Advise(hint, fmt.Errorf("%w (%s)", err, hint))
 	}
 	return err
 }
@@ -199,6 +207,7 @@ func likeIt(path string) string {
 
 // badFlag is the error for a flag that is unknown or has a bad value.
 func badFlag(cmd *cobra.Command, err error) error {
+	hint := ""
 	var absent *pflag.NotExistError
 	var bad *pflag.InvalidValueError
 	switch {
@@ -210,14 +219,16 @@ func badFlag(cmd *cobra.Command, err error) error {
 			word = short // -json
 		}
 		if near := nearest(word, known); near != "" && len(word) > 1 {
-			err = fmt.Errorf("%w (did you mean --%s?)", err, near)
+			hint = "did you mean --" + near + "?"
+			err = fmt.Errorf("%w (%s)", err, hint)
 		}
 	case errors.As(err, &bad):
 		if want := wants[bad.GetFlag().Value.Type()]; want != "" {
-			err = fmt.Errorf("invalid --%s %q; expected %s", bad.GetFlag().Name, bad.GetValue(), want)
+			err = misuse("invalid --%s %q; expected %s", bad.GetFlag().Name, bad.GetValue(), want)
 		}
 	}
-	return fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())
+	see := fmt.Sprintf("see `%s --help`", cmd.CommandPath())
+	return failure.Advise(cmp.Or(hint, see), misuse("%w; %s", err, see))
 }
 
 // wants says what a value of a type is, where pflag says it in Go's words.
@@ -248,6 +259,8 @@ func newHelp(root *cobra.Command) *cobra.Command {
 	}
 }
 
+const moreBytes = "if you trust it, allow more with --max-bytes"
+
 // inFlags adds to an error of reading what to do about it, in flags and commands of the program.
 func inFlags(err error) error {
 	var fault *snapshot.FormatError
@@ -255,28 +268,32 @@ func inFlags(err error) error {
 		return err
 	}
 	said := *fault
-	if said.Msg = advice(fault.Msg, fault.Err); said.Msg == fault.Msg {
+	msg, hint := advice(fault.Msg, fault.Err)
+	if said.Msg = msg; msg == fault.Msg {
 		return err
 	}
-	return &said
+	return failure.Advise(hint, &said)
 }
 
-// advice is inFlags for the message of an error of that class.
-func advice(msg string, class error) string {
+// advice is inFlags for the message of an error of that class, with what to do about it.
+func advice(msg string, class error) (said, hint string) {
 	var limit *snapshot.LimitError
 	switch isSnapshot := errors.Is(class, snapshot.ErrSnapshot); {
 	case errors.As(class, &limit) && limit.Bytes > 0:
-		return fmt.Sprintf("exceeds the %d bytes that --max-bytes allows", limit.Bytes)
+		return fmt.Sprintf("exceeds the %d bytes that --max-bytes allows", limit.Bytes), moreBytes
 	case limit != nil:
-		return msg + "; if you trust it, allow more with --max-bytes"
+		hint = moreBytes
 	case errors.Is(class, sidecar.ErrForeign) && isSnapshot:
-		return msg + "; give a snapshot as FILE, and the recorder's file with --recorder"
+		hint = "give a snapshot as FILE, and the recorder's file with --recorder"
 	case errors.Is(class, sidecar.ErrForeign):
-		return msg + "; `snapana recorder` prints the recorder that writes them"
+		hint = "`snapana recorder` prints the recorder that writes them"
 	case isSnapshot:
-		return msg + "; use `snapana report`"
+		hint = "use `snapana report`"
 	case errors.Is(class, memstats.ErrLongPickle):
-		return msg + ", or use `snapana report` if it is a snapshot"
+		hint = "use `snapana report` if it is a snapshot"
+		return msg + ", or " + hint, hint
+	default:
+		return msg, ""
 	}
-	return msg
+	return msg + "; " + hint, hint
 }

@@ -47,7 +47,7 @@ one file, of one snapshot. -o - is standard output.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			k := slices.Index(known, to)
 			if to == "" {
-				return fmt.Errorf("missing --to; expected %s", strings.Join(known, ", "))
+				return misuse("missing --to; expected %s", strings.Join(known, ", "))
 			} else if k < 0 {
 				return unknown("--to", to, known)
 			}
@@ -55,15 +55,15 @@ one file, of one snapshot. -o - is standard output.`,
 			files := unfold(cmd.Context(), args, snapshots)
 			switch {
 			case out == "":
-				return fmt.Errorf("missing -o, what to write to")
+				return misuse("missing -o, what to write to")
 			case f.Write == nil && out == "-":
-				return fmt.Errorf("--to %s writes a folder of tables, which standard output cannot take", to)
+				return misuse("--to %s writes a folder of tables, which standard output cannot take", to)
 			case f.Write != nil && len(files) != 1:
-				return fmt.Errorf("--to %s takes one FILE, not %d", to, len(files))
+				return misuse("--to %s takes one FILE, not %d", to, len(files))
 			case cmd.Flags().Changed("at") && !f.Moments:
-				return fmt.Errorf("--at is for --to folded; --to %s has all moments", to)
+				return misuse("--at is for --to folded; --to %s has all moments", to)
 			case cmd.Flags().Changed("run") && f.Write != nil:
-				return fmt.Errorf("--run is for --to parquet")
+				return misuse("--run is for --to parquet")
 			case !slices.Contains(export.Moments(), export.Moment(at)):
 				return unknown("--at", at, export.Moments())
 			}
@@ -126,7 +126,7 @@ func partitions(f *export.Format, files []string, out, run string) ([]string, er
 		}
 		dir := input.Join(out, export.Partition(name, numbers[i]))
 		if other, ok := taken[dir]; ok {
-			return nil, fmt.Errorf("%s and %s are of one rank of a run by their names; export them one by one, each with --run",
+			return nil, misuse("%s and %s are of one rank of a run by their names; export them one by one, each with --run",
 				other, file)
 		}
 		taken[dir] = file
@@ -143,7 +143,7 @@ func spare(out string, files ...string) error {
 	}
 	for _, file := range files {
 		if other, err := os.Stat(file); err == nil && os.SameFile(at, other) {
-			return fmt.Errorf("-o %s is what is read; name another file", out)
+			return misuse("-o %s is what is read; name another file", out)
 		}
 	}
 	return nil

@@ -87,11 +87,11 @@ func (f *fitFlags) run(cmd *cobra.Command, args []string) error {
 	names, points, err := values("--at", f.at)
 	switch {
 	case len(f.at) == 0:
-		return fmt.Errorf("fit needs --at: the values that the %d files were recorded with, as in --at 2,4", len(args))
+		return misuse("fit needs --at: the values that the %d files were recorded with, as in --at 2,4", len(args))
 	case err != nil:
 		return err
 	case len(points) != len(args):
-		return fmt.Errorf("--at has %d values for %d files", len(points), len(args))
+		return misuse("--at has %d values for %d files", len(points), len(args))
 	}
 	q.Names = names
 	if len(f.to) > 0 {
@@ -100,7 +100,7 @@ func (f *fitFlags) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		if !slices.Equal(of, names) && !(len(names) == 1 && !strings.Contains(f.to[0], "=")) {
-			return fmt.Errorf("--to has values of %s, and --at of %s", strings.Join(of, " and "), strings.Join(names, " and "))
+			return misuse("--to has values of %s, and --at of %s", strings.Join(of, " and "), strings.Join(names, " and "))
 		}
 	}
 	var inputs []*fit.Input
@@ -110,7 +110,7 @@ func (f *fitFlags) run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		if i > 0 && t.Device != inputs[0].Timeline.Device && !cmd.Flags().Changed("device") {
-			return fmt.Errorf("%s is of GPU %d, and %s of GPU %d; choose one with --device", args[0],
+			return misuse("%s is of GPU %d, and %s of GPU %d; choose one with --device", args[0],
 				inputs[0].Timeline.Device, path, t.Device)
 		}
 		inputs = append(inputs, &fit.Input{Snapshot: s, Timeline: t, At: points[i]})
@@ -152,7 +152,7 @@ const mostValue = 1 << 24
 // own. A number without a name is a batch.
 func values(flag string, list []string) (names []string, points []fit.Point, err error) {
 	bad := func(text string) error {
-		return fmt.Errorf("invalid %s %q; expected numbers from 1 to %d, as in 2,4 or batch=2,4 or batch=2,seq=512", flag,
+		return misuse("invalid %s %q; expected numbers from 1 to %d, as in 2,4 or batch=2,4 or batch=2,seq=512", flag,
 			text, mostValue)
 	}
 	for i, text := range list {
@@ -182,7 +182,7 @@ func values(flag string, list []string) (names []string, points []fit.Point, err
 		case len(bare) > 0 && (len(of) > 1 || len(list) > 1), len(of) > 2, len(of) == 2 && of[0] == of[1]:
 			return nil, nil, bad(text)
 		case i > 0 && !slices.Equal(of, names):
-			return nil, nil, fmt.Errorf("%s has %s first, and %s then", flag, strings.Join(names, " and "),
+			return nil, nil, misuse("%s has %s first, and %s then", flag, strings.Join(names, " and "),
 				strings.Join(of, " and "))
 		}
 		names, points = of, append(points, point)

@@ -27,12 +27,6 @@ func TestSize(t *testing.T) {
 	}
 }
 
-func TestOneLine(t *testing.T) {
-	if got := oneLine("open a\nb\x1b[2J\u202e: no\tsuch\u009b\x9b31m  file ü"); got != "open a b [2J : no such \ufffd31m  file ü" {
-		t.Errorf("%q", got)
-	}
-}
-
 // TestFlags holds that a flag is the same in all commands that have it: its letter, its type and what its value is.
 func TestFlags(t *testing.T) {
 	outputs := "FILE FOLDER NAME" // what a command writes

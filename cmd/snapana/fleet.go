@@ -27,6 +27,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/digest"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/report/fleet"
 	"github.com/snapana/snapana/report/place"
 	"github.com/snapana/snapana/snapshot"
@@ -94,7 +95,7 @@ stands behind -- goes to sbatch.`,
 				args, options = args[:at], args[at:]
 			}
 			if most < 0 {
-				return fmt.Errorf("invalid --max-array %d; expected the number of tasks that an array may have", most)
+				return misuse("invalid --max-array %d; expected the number of tasks that an array may have", most)
 			}
 			if most == 0 {
 				most = maxArray(cmd.Context())
@@ -104,7 +105,7 @@ stands behind -- goes to sbatch.`,
 				return err
 			}
 			if strings.ContainsRune(job.Dir, '\\') {
-				return errors.New("-o has a backslash, which Slurm does not take in the names of logs")
+				return misuse("-o has a backslash, which Slurm does not take in the names of logs")
 			}
 			if err := place.MkdirAll(input.Join(job.Dir, fleet.Logs)); err != nil {
 				return written(err)
@@ -125,7 +126,7 @@ stands behind -- goes to sbatch.`,
 				return fmt.Errorf("job %s makes the digests, and nothing compares them: %w", array, err)
 			}
 			_, err = fmt.Fprintf(cmd.OutOrStdout(), "Job %s makes the digests in %s, job %s compares them: %s\n", array,
-				units.Plural(len(job.Plan.Tasks), "task"), after, oneLine(input.Join(job.Dir, fleet.Page)))
+				units.Plural(len(job.Plan.Tasks), "task"), after, failure.Line(input.Join(job.Dir, fleet.Page)))
 			return written(err)
 		},
 	}
@@ -177,15 +178,15 @@ them, or a pattern in quotes. Call it where the volume is mounted as in the pods
 		Args:    needs(1, many, "the FILES of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cluster.Image == "" {
-				return errors.New("name the image that has snapana with --image")
+				return misuse("name the image that has snapana with --image")
 			}
 			if cluster.Parallel < 1 {
-				return fmt.Errorf("invalid --parallel %d; expected the number of tasks that run at once", cluster.Parallel)
+				return misuse("invalid --parallel %d; expected the number of tasks that run at once", cluster.Parallel)
 			}
 			for _, c := range claims {
 				name, path, ok := strings.Cut(c, "=")
 				if !ok || name == "" || !strings.HasPrefix(path, "/") {
-					return fmt.Errorf("invalid --claim %q; expected NAME=PATH, as dumps=/data", c)
+					return misuse("invalid --claim %q; expected NAME=PATH, as dumps=/data", c)
 				}
 				cluster.Claims = append(cluster.Claims, fleet.Claim{Name: name, Path: path})
 			}
@@ -218,10 +219,10 @@ func stem(path string) string {
 // job plans what is to be done, and writes the plan. It is nil where all is done, which it says.
 func (f *fleetFlags) job(cmd *cobra.Command, args []string, most int) (*fleet.Job, error) {
 	if f.dir == "" {
-		return nil, errors.New("name the folder for the digests with -o FOLDER")
+		return nil, misuse("name the folder for the digests with -o FOLDER")
 	}
 	if f.chunk < 0 {
-		return nil, fmt.Errorf("invalid --chunk %d; expected how many files a task reads", f.chunk)
+		return nil, misuse("invalid --chunk %d; expected how many files a task reads", f.chunk)
 	}
 	dir, err := input.Abs(f.dir)
 	if err != nil {
@@ -238,7 +239,7 @@ func (f *fleetFlags) job(cmd *cobra.Command, args []string, most int) (*fleet.Jo
 	}
 	for _, word := range append(given(f.reading), dir, program) {
 		if !utf8.ValidString(word) || strings.ContainsFunc(word, unicode.IsControl) {
-			return nil, fmt.Errorf("%q has what cannot be in a script", word)
+			return nil, misuse("%q has what cannot be in a script", word)
 		}
 	}
 	if err := f.read.ready(cmd.Context()); err != nil {
@@ -256,13 +257,13 @@ func (f *fleetFlags) job(cmd *cobra.Command, args []string, most int) (*fleet.Jo
 		return nil, err
 	}
 	if len(files) == 0 {
-		_, err := fmt.Fprintf(cmd.OutOrStdout(), "# All digests are there. Next: snapana ranks %s\n", oneLine(f.dir))
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "# All digests are there. Next: snapana ranks %s\n", failure.Line(f.dir))
 		return nil, written(err)
 	}
 	plan := fleet.Cut(files, most)
 	if f.chunk > 0 {
 		if plan = fleet.Chunks(files, f.chunk); len(plan.Tasks) > most {
-			return nil, fmt.Errorf("--chunk %d makes %s tasks, and one job may have %s; take --chunk %d or more", f.chunk,
+			return nil, misuse("--chunk %d makes %s tasks, and one job may have %s; take --chunk %d or more", f.chunk,
 				units.Count(len(plan.Tasks)), units.Count(most), (len(files)+most-1)/most)
 		}
 	}
@@ -316,7 +317,7 @@ func (f *fleetFlags) missing(ctx context.Context, dir string, paths []string) (f
 	slots := make(chan struct{}, 4*runtime.GOMAXPROCS(0))
 	for i, path := range paths {
 		if path == "-" {
-			return nil, 0, errors.New("a digest is of a file that has a name, not of standard input")
+			return nil, 0, misuse("a digest is of a file that has a name, not of standard input")
 		}
 		slots <- struct{}{}
 		group.Go(func() {
@@ -362,7 +363,7 @@ which stays if the program is killed; files that have one are read after those t
 		RunE: func(cmd *cobra.Command, args []string) error {
 			n, err := strconv.Atoi(args[1])
 			if err != nil || n < 0 {
-				return fmt.Errorf("invalid task %q; expected a number from 0 on", args[1])
+				return misuse("invalid task %q; expected a number from 0 on", args[1])
 			}
 			plan, err := input.Open(cmd.Context(), args[0])
 			if err != nil {

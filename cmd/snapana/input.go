@@ -22,6 +22,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/window"
+	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/input"
 	"github.com/snapana/snapana/snapshot/load"
@@ -71,7 +72,7 @@ func (f *inputFlags) addLimit(fl *pflag.FlagSet, large string) {
 
 // recording reads a .snapana file as the flags say.
 func (f *inputFlags) recording(cmd *cobra.Command, path string) (*sidecar.File, error) {
-	meterOf(cmd.Context()).doing("reading " + oneLine(filepath.Base(path)))
+	meterOf(cmd.Context()).doing("reading " + failure.Line(filepath.Base(path)))
 	return sidecar.Open(cmd.Context(), path, sidecar.Options{Partial: f.partial, MaxBytes: int64(f.maxBytes)})
 }
 
@@ -123,7 +124,7 @@ func (f *formatFlag) add(cmd *cobra.Command) {
 func (f formatFlag) check(cmd *cobra.Command, others bool, names string) error {
 	switch {
 	case others && cmd.Flags().Changed("format"):
-		return fmt.Errorf("--format cannot be used with %s", names)
+		return misuse("--format cannot be used with %s", names)
 	case !slices.Contains(formats, string(f)):
 		return unknown("--format", string(f), formats)
 	}
@@ -151,9 +152,9 @@ func addForeign(fl *pflag.FlagSet, to *size) {
 func foreignFits(cmd *cobra.Command, capacity, foreign size) error {
 	switch {
 	case cmd.Flags().Changed("foreign") && capacity == 0:
-		return errors.New("--foreign needs --capacity")
+		return misuse("--foreign needs --capacity")
 	case capacity > 0 && foreign >= capacity:
-		return errors.New("invalid --foreign; expected less than --capacity")
+		return misuse("invalid --foreign; expected less than --capacity")
 	}
 	return nil
 }
@@ -188,9 +189,9 @@ func (f *deviceFlag) timeline(cmd *cobra.Command, s *snapshot.Snapshot, given bo
 	used := s.UsedDevices()
 	switch {
 	case given && !slices.Contains(used, int(*f)):
-		return nil, fmt.Errorf("invalid --device %d; the file has memory of %s", *f, deviceWords(used))
+		return nil, fail(failure.NotInFile, "invalid --device %d; the file has memory of %s", *f, deviceWords(used))
 	case len(used) == 0:
-		return nil, fmt.Errorf("%s has no segments and no events, so nothing is live in it", s.Name)
+		return nil, fail(failure.NoData, "%s has no segments and no events, so nothing is live in it", s.Name)
 	}
 	stage.At(cmd.Context(), stage.Rebuilding, 0, 0)
 	if given {
@@ -214,13 +215,14 @@ func deviceWords(used []int) string {
 // open reads the snapshot that the command line names.
 func (f *inputFlags) open(cmd *cobra.Command, path string) (*snapshot.Snapshot, error) {
 	if f.index < 0 {
-		return nil, fmt.Errorf("invalid --index %d; expected 0 or more", f.index)
+		return nil, misuse("invalid --index %d; expected 0 or more", f.index)
 	}
 	snap, err := f.read(cmd, path, meterOf(cmd.Context()).reading(filepath.Base(path)))
 	var fault *snapshot.FormatError
 	if !f.partial && errors.As(err, &fault) && fault.Offset > 0 &&
 		(errors.Is(err, snapshot.ErrTruncated) || errors.Is(err, snapshot.ErrCorrupt)) {
-		return nil, fmt.Errorf("%w (--partial uses what comes before)", err)
+		return nil, failure.Advise("add --partial, which uses what comes before",
+			fmt.Errorf("%w (--partial uses what comes before)", err))
 	}
 	if err == nil {
 		// What decoding needed is garbage now, and what each analysis needs soon is: as much as all events. There is
@@ -270,16 +272,16 @@ func (f *inputFlags) read(cmd *cobra.Command, path string,
 // readWindow reads a part of the trace. Steps are those of the recorder's file beside the snapshot, if it has any.
 func (f *inputFlags) readWindow(cmd *cobra.Command, path string, opt load.Options) (*snapshot.Snapshot, error) {
 	if err := f.window.Check(); err != nil {
-		return nil, fmt.Errorf("--from, --to: %w", err)
+		return nil, misuse("--from, --to: %w", err)
 	}
 	if path == "-" {
-		return nil, fmt.Errorf("--from and --to need a file that can be read twice, not standard input")
+		return nil, misuse("--from and --to need a file that can be read twice, not standard input")
 	}
 	if f.partial {
-		return nil, fmt.Errorf("--partial cannot be used with --from and --to")
+		return nil, misuse("--partial cannot be used with --from and --to")
 	}
 	if info, err := input.Stat(cmd.Context(), path); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
-		return nil, fmt.Errorf("--from and --to need a file that can be read twice, and %s is none", path)
+		return nil, misuse("--from and --to need a file that can be read twice, and %s is none", path)
 	}
 	span := f.window
 	if file := sidecar.Beside(cmd.Context(), path); file != "" && span.Named() {
@@ -316,11 +318,12 @@ func (f *inputFlags) readRules(ctx context.Context) ([]category.Rule, error) {
 		return nil, err
 	}
 	if len(data) > maxRules {
-		return nil, fmt.Errorf("%s: more than %s of rules; is it the right file?", f.rules, units.Bytes(maxRules))
+		return nil, fail(failure.BadSettings, "%s: more than %s of rules; is it the right file?", f.rules,
+			units.Bytes(maxRules))
 	}
 	rules, err := category.ParseRules(data)
 	if err != nil {
-		err = fmt.Errorf("%s: %w", f.rules, err)
+		err = fail(failure.BadSettings, "%s: %w", f.rules, err)
 	}
 	return rules, err
 }
@@ -351,7 +354,7 @@ func (f *recorderFlags) analyze(cmd *cobra.Command, in *inputFlags, path string,
 		file = sidecar.Beside(cmd.Context(), path)
 	}
 	if f.before != "" && file == "" {
-		return nil, fmt.Errorf("--before needs the recorder's file of this snapshot too; name it with --recorder")
+		return nil, misuse("--before needs the recorder's file of this snapshot too; name it with --recorder")
 	}
 	var err error
 	if file != "" {
@@ -374,7 +377,7 @@ func (f *recorderFlags) ghosts(cmd *cobra.Command, in *inputFlags, path string) 
 		return f.analyze(cmd, in, path, analyze.Options{NoReplay: true})
 	}
 	if f.file != "" {
-		return nil, fmt.Errorf("--recorder names the recorder's file of a snapshot, and %s is no snapshot", path)
+		return nil, misuse("--recorder names the recorder's file of a snapshot, and %s is no snapshot", path)
 	}
 	recorded, err := in.recording(cmd, path)
 	if err != nil {
@@ -393,7 +396,7 @@ func (f *recorderFlags) ghosts(cmd *cobra.Command, in *inputFlags, path string) 
 func (f *driverFlags) read(cmd *cobra.Command, in *inputFlags, opt *analyze.Options) (err error) {
 	switch {
 	case f.live && f.readings != "":
-		return fmt.Errorf("--nvml and --readings cannot be used together")
+		return misuse("--nvml and --readings cannot be used together")
 	case f.readings != "":
 		opt.Readings, err = in.recording(cmd, f.readings)
 	case f.live:

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/snapana/snapana/analyze/footprint"
+	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/snapshot/input"
 )
@@ -79,6 +80,6 @@ func (k *kept) choose(at, device string) (*footprint.Footprint, error) {
 	for _, f := range k.all {
 		has = append(has, fmt.Sprintf("of GPU %d at its %s", f.Device, f.At))
 	}
-	return nil, fmt.Errorf("%s has the memory %s; another moment or GPU needs the snapshot", k.path,
+	return nil, fail(failure.NotInFile, "%s has the memory %s; another moment or GPU needs the snapshot", k.path,
 		strings.Join(has, ", "))
 }

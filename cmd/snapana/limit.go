@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/snapshot/budget"
 )
 
@@ -26,7 +27,7 @@ const (
 // watch ends the process when it takes more memory or time than package budget promises for the input that m counted.
 // The stages of the analysis keep within it by themselves; this is for what they overlook. The collector is told the
 // bound, so that garbage does not reach it.
-func watch(m *budget.Meter, stderr io.Writer) {
+func watch(m *budget.Meter, out *results, stderr io.Writer) {
 	u := openUsage()
 	known := int64(-1)
 	for range time.Tick(often) {
@@ -43,10 +44,18 @@ func watch(m *budget.Meter, stderr io.Writer) {
 		}
 		memory, cpu := u.now()
 		if over := excess(n, memory+memory/16+ahead, cpu); over != "" {
-			fmt.Fprintf(stderr, "snapana: refused: %s; if you trust the input, allow more with --max-bytes\n", over)
-			os.Exit(exitInput)
+			err := refusal(over)
+			fmt.Fprintf(stderr, "snapana: %s\n", err)
+			out.die(err)
+			os.Exit(failure.KindOf(err).Exit)
 		}
 	}
+}
+
+// refusal is the error of what takes too much.
+func refusal(over string) error {
+	const hint = "if you trust the input, allow more with --max-bytes"
+	return failure.Advise(hint, fail(failure.Limit, "refused: %s; %s", over, hint))
 }
 
 // excess says what an input of n bytes takes too much of, "" for nothing.

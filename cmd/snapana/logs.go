@@ -11,6 +11,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/counters"
 	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/plot"
 	"github.com/snapana/snapana/report/text"
@@ -46,13 +47,13 @@ files are several ranks or runs.`,
 			}
 			files := append(args[:len(args):len(args)], snap)
 			if i := slices.Index(files, "-"); i >= 0 && slices.Contains(files[i+1:], "-") {
-				return fmt.Errorf("standard input (-) can be given only once")
+				return misuse("standard input (-) can be given only once")
 			}
 			var r analyze.Stats
 			opt := analyze.StatsOptions{Options: counters.Options{Metrics: metrics, MaxBytes: int64(in.maxBytes)},
 				Capacity: int64(capacity)}
 			for _, path := range args {
-				meterOf(cmd.Context()).doing("reading " + oneLine(filepath.Base(path)))
+				meterOf(cmd.Context()).doing("reading " + failure.Line(filepath.Base(path)))
 				if err := r.Add(cmd.Context(), path, cmd.InOrStdin(), opt); err != nil {
 					return err
 				}
@@ -67,7 +68,7 @@ files are several ranks or runs.`,
 			if file != "" {
 				p, ok := plot.Series(&r)
 				if !ok {
-					return fmt.Errorf("--plot: there are no samples to draw")
+					return fail(failure.NoData, "--plot: there are no samples to draw")
 				}
 				if err := draw(cmd.Context(), "plot", p, file, to); err != nil {
 					return err
@@ -107,12 +108,12 @@ others are listed.`,
 		Args: needs(1, 1, "one LOG (or - for standard input), got #"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if snap == "-" && args[0] == "-" {
-				return fmt.Errorf("standard input cannot be both LOG and --snapshot")
+				return misuse("standard input cannot be both LOG and --snapshot")
 			}
 			if capacity > 0 && snap == "" {
-				return fmt.Errorf("--capacity needs --snapshot")
+				return misuse("--capacity needs --snapshot")
 			}
-			meterOf(cmd.Context()).doing("reading " + oneLine(filepath.Base(args[0])))
+			meterOf(cmd.Context()).doing("reading " + failure.Line(filepath.Base(args[0])))
 			log, err := oom.OpenLog(cmd.Context(), args[0], cmd.InOrStdin())
 			var packed *oom.PackedError
 			switch {
@@ -121,7 +122,7 @@ others are listed.`,
 			case err != nil:
 				return err
 			case log.Messages == 0:
-				return fmt.Errorf("%s: no out-of-memory message found; give the log of the process that failed, "+
+				return fail(failure.NoData, "%s: no out-of-memory message found; give the log of the process that failed, "+
 					"with its stderr", log.Name)
 			}
 			if snap != "" {

@@ -33,7 +33,7 @@ func (f *lookFlags) add(root *cobra.Command) {
 
 func (f *lookFlags) check() error {
 	if f.width != 0 && f.width < text.MinWidth {
-		return fmt.Errorf("invalid --width %d; expected %d columns or more", f.width, text.MinWidth)
+		return misuse("invalid --width %d; expected %d columns or more", f.width, text.MinWidth)
 	}
 	for _, c := range colors {
 		if c == f.color {

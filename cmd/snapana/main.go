@@ -13,18 +13,16 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
-	"unicode"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/snapana/snapana/analyze/device"
+	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot/budget"
 	"github.com/snapana/snapana/snapshot/input"
@@ -41,9 +39,10 @@ func main() {
 	ctx = context.WithValue(ctx, patient{}, func() { patience.Store(math.MaxInt64) })
 	meter := new(budget.Meter)
 	ctx = budget.With(ctx, meter)
-	go watch(meter, os.Stderr)
+	out := &results{Writer: os.Stdout}
+	go watch(meter, out, os.Stderr)
 	code := make(chan int, 1)
-	go func() { code <- run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr) }()
+	go func() { code <- run(ctx, os.Args[1:], os.Stdin, out, os.Stderr) }()
 	select {
 	case c := <-code:
 		os.Exit(c)
@@ -54,18 +53,13 @@ func main() {
 	case c := <-code:
 		os.Exit(c)
 	case <-time.After(time.Duration(patience.Load())):
-		os.Exit(exitStopped)
+		out.die(context.Canceled)
+		os.Exit(failure.KindOf(context.Canceled).Exit)
 	}
 }
 
-// Exit codes.
-const (
-	exitOK      = 0
-	exitGate    = 1   // a limit was not kept
-	exitInput   = 2   // wrong usage, or input that is no snapshot
-	exitEnv     = 3   // what surrounds the program failed: permissions, space, a driver
-	exitStopped = 130 // by a signal
-)
+// exitOK is the exit code of success; those of failures are in package failure.
+const exitOK = 0
 
 // collectAt is by how many percent the heap may grow before garbage is collected, until a file is read.
 const collectAt = 400
@@ -82,7 +76,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	meter := newMeter(stderr)
 	defer meter.close()
 	ctx = input.With(meter.shown(ctx))
-	root.SetOut(&results{stdout, meter})
+	out, ok := stdout.(*results)
+	if !ok {
+		out = &results{Writer: stdout}
+	}
+	out.meter, out.json = meter, asksJSON(args)
+	root.SetOut(out)
 	root.SetErr(stderr)
 	var help error // of printing it, for which cobra has no ear
 	usual := root.HelpFunc()
@@ -98,14 +97,20 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	})
 	cmd, err := root.ExecuteContextC(ctx)
 	meter.close()
-	if err = cmp.Or(err, help); err == nil {
+	if err = cmp.Or(err, help); err != nil {
+		fromVariables(cmd) // if the error came before them
+		out.expect(cmd)
+		err = naming(explain(ctx, err), cmd)
+	}
+	err = cmp.Or(err, out.end(err))
+	if err == nil {
 		return exitOK
 	}
-	if errors.Is(err, context.Canceled) {
-		return exitStopped
+	kind := failure.KindOf(err)
+	if kind.Code != failure.Stopped {
+		fmt.Fprintf(stderr, "snapana: %s\n", failure.Line(err.Error()))
 	}
-	fmt.Fprintf(stderr, "snapana: %s\n", oneLine(naming(explain(ctx, err), cmd).Error()))
-	return exitCode(err)
+	return kind.Exit
 }
 
 // reader makes a Reader of a function.
@@ -127,28 +132,6 @@ func stoppable(ctx context.Context, r io.Reader) io.Reader {
 		begin()
 		return out.Read(p)
 	})
-}
-
-// oneLine takes line breaks and whatever else could drive a terminal out of a message:
-// parts of it come from file names and from the file itself.
-func oneLine(s string) string {
-	// A byte that is no UTF-8 may be a C1 control of a terminal of 8 bits.
-	return strings.Join(strings.FieldsFunc(strings.ToValidUTF8(s, "\ufffd"), func(r rune) bool {
-		return r != ' ' && !unicode.IsGraphic(r)
-	}), " ")
-}
-
-func exitCode(err error) int {
-	if errors.Is(err, errGates) {
-		return exitGate
-	}
-	var out *outputError
-	surroundings := []error{device.ErrNoDriver, input.ErrUnavailable, fs.ErrPermission, syscall.ENOSPC, syscall.EIO}
-	is := func(kind error) bool { return errors.Is(err, kind) }
-	if errors.As(err, &out) || slices.ContainsFunc(surroundings, is) {
-		return exitEnv
-	}
-	return exitInput
 }
 
 func newRoot() *cobra.Command {
@@ -193,6 +176,9 @@ input; 3 the output could not be written, or the system refused; 130 interrupted
 		if err := fromVariables(cmd); err != nil {
 			return err
 		}
+		if out, ok := cmd.OutOrStdout().(*results); ok {
+			out.expect(cmd)
+		}
 		return looks.check()
 	}
 	root.Version = toolVersion()
@@ -223,7 +209,8 @@ func known(root *cobra.Command, args []string) error {
 // unknownCommand is the error for a word that is no command.
 func unknownCommand(root *cobra.Command, word string) error {
 	if near := nearest(word, commands(root)); near != "" {
-		return fmt.Errorf("unknown command %q (did you mean %s?); for all commands: `snapana help`", word, near)
+		return failure.Advise("did you mean snapana "+string(near)+"?",
+			misuse("unknown command %q (did you mean %s?); for all commands: `snapana help`", word, near))
 	}
 	return unknown("command", word, commands(root))
 }

@@ -23,6 +23,14 @@ import (
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
+// The exit codes of failures, as they are promised.
+const (
+	exitGate    = 1
+	exitInput   = 2
+	exitEnv     = 3
+	exitStopped = 130
+)
+
 func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"snapana": main})
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/device"
 	"github.com/snapana/snapana/analyze/verdict"
+	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot/sidecar"
@@ -40,7 +41,7 @@ driver's library is asked, or in a build without cgo nvidia-smi.`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if cmd.Flags().Changed("watch") && every < 10*time.Millisecond {
-				return fmt.Errorf("invalid --watch %s; expected at least 10ms, like 1s", every)
+				return misuse("invalid --watch %s; expected at least 10ms, like 1s", every)
 			}
 			driver, err := device.Open()
 			if err != nil {
@@ -54,6 +55,9 @@ driver's library is asked, or in a build without cgo nvidia-smi.`,
 					return err
 				}
 				defer out.rec.Close()
+			}
+			if every > 0 {
+				flow(cmd)
 			}
 			return out.run(cmd.Context(), every)
 		},
@@ -94,7 +98,7 @@ func (o *readings) run(ctx context.Context, every time.Duration) error {
 		var err error
 		switch {
 		case every == 0 && o.pid != 0 && len(r.Devices) == 0:
-			return fmt.Errorf("process %d has no memory on any device, according to the driver", o.pid)
+			return fail(failure.NoData, "process %d has no memory on any device, according to the driver", o.pid)
 		case o.json:
 			err = json.WriteNVML(o.w, r, opt.Findings)
 		case every == 0:

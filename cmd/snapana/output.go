@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/report/place"
 	"github.com/snapana/snapana/report/plot"
 	"github.com/snapana/snapana/report/text"
@@ -27,29 +28,15 @@ func show[T any](cmd *cobra.Command, f outputFlags, v T, asJSON func(io.Writer, 
 	return written(asText(w, v, o))
 }
 
-// results is standard output. Before anything is written to it, the line that shows the progress goes from the terminal.
-type results struct {
-	io.Writer
-	meter *meter
-}
-
-func (s *results) Write(p []byte) (int, error) {
-	s.meter.close()
-	return s.Writer.Write(p)
-}
-
-// outputError is a failure to write results.
-type outputError struct{ err error }
-
-func (e *outputError) Error() string { return e.err.Error() }
-func (e *outputError) Unwrap() error { return e.err }
-
 // written marks an error as one of the output side.
-func written(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &outputError{err}
+func written(err error) error { return failure.Mark(failure.WriteFailed, err) }
+
+// misuse is the error of a command line that is wrong.
+func misuse(format string, a ...any) error { return fail(failure.Usage, format, a...) }
+
+// fail is an error with a code.
+func fail(code failure.Code, format string, a ...any) error {
+	return failure.Mark(code, fmt.Errorf(format, a...))
 }
 
 // pictures are the endings of files with pictures, in messages and help.
@@ -58,11 +45,11 @@ const pictures = ".png or .svg"
 // medium is what a picture in the file is that a flag names.
 func medium(flag, path string) (plot.Medium, error) {
 	if path == "" {
-		return plot.Medium{}, fmt.Errorf("missing %s; expected a name that ends in "+pictures, flag)
+		return plot.Medium{}, misuse("missing %s; expected a name that ends in "+pictures, flag)
 	}
 	ext := strings.ToLower(filepath.Ext(path))
 	if ext != ".png" && ext != ".svg" {
-		return plot.Medium{}, fmt.Errorf("invalid %s %q; expected a name that ends in "+pictures, flag, path)
+		return plot.Medium{}, misuse("invalid %s %q; expected a name that ends in "+pictures, flag, path)
 	}
 	return plot.Medium{SVG: ext == ".svg"}, nil
 }

@@ -50,11 +50,11 @@ Without --at, segments are drawn at the peak, and stacks at the peak and at the 
 			k := slices.Index(kinds, kind)
 			switch {
 			case cmd.Flags().Changed("width") && os.Getenv(variable("width")) == "":
-				return fmt.Errorf("--width is that of lines, and plot prints none; --size is that of the picture")
+				return misuse("--width is that of lines, and plot prints none; --size is that of the picture")
 			case k < 0:
 				return unknown("--kind", kind, kinds)
 			case at != "" && !plot.Kinds()[k].AtMoment:
-				return fmt.Errorf("--at needs --kind segments or stacks, not %s", kind)
+				return misuse("--at needs --kind segments or stacks, not %s", kind)
 			}
 			to, err := canvas(out, px)
 			if err != nil {
@@ -121,11 +121,11 @@ func (p *pixels) Set(text string) (err error) {
 	}
 	switch {
 	case err != nil || both && p.height == 0:
-		return fmt.Errorf("expected pixels like 2400 or 2400x1200")
+		return misuse("expected pixels like 2400 or 2400x1200")
 	case p.width < minWidth || p.width > maxWidth:
-		return fmt.Errorf("expected a width of %d to %d pixels", minWidth, maxWidth)
+		return misuse("expected a width of %d to %d pixels", minWidth, maxWidth)
 	case both && (p.height < p.width/2 || p.height > 2*p.width):
-		return fmt.Errorf("expected half to twice the width as height, %d to %d pixels", p.width/2, 2*p.width)
+		return misuse("expected half to twice the width as height, %d to %d pixels", p.width/2, 2*p.width)
 	}
 	return nil
 }

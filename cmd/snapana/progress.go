@@ -10,6 +10,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/stage"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/report/text"
 )
 
@@ -75,7 +76,7 @@ func meterOf(ctx context.Context) *meter {
 // reading shows how far a file was read.
 func (m *meter) reading(name string) func(done, total int64) {
 	return func(done, total int64) {
-		m.at(task{what: "reading " + oneLine(name), done: done, total: total, bytes: true})
+		m.at(task{what: "reading " + failure.Line(name), done: done, total: total, bytes: true})
 	}
 }
 

@@ -51,7 +51,7 @@ func TestMeter(t *testing.T) {
 	}
 	stop := m.stop
 	terminal.Reset()
-	out := &results{&terminal, m}
+	out := &results{Writer: &terminal, meter: m}
 	out.Write([]byte("verdict\n"))
 	m.draw(stop, now)
 	m.close()

@@ -14,6 +14,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/report"
+	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/report/html"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/serve"
@@ -63,13 +64,13 @@ func (f *reportFlags) add(cmd *cobra.Command) {
 func (f *reportFlags) check(cmd *cobra.Command, folder bool) error {
 	switch {
 	case cmd.Flags().Changed("output") && f.dir == "":
-		return fmt.Errorf("-o needs the name of a folder")
+		return misuse("-o needs the name of a folder")
 	case f.quiet && f.json:
-		return fmt.Errorf("--quiet and --json cannot be used together")
+		return misuse("--quiet and --json cannot be used together")
 	case f.quiet && !folder && !f.writes(folder):
-		return fmt.Errorf("--quiet prints nothing, and nothing is written without -o FOLDER")
+		return misuse("--quiet prints nothing, and nothing is written without -o FOLDER")
 	case f.maxPage < minPage:
-		return fmt.Errorf("invalid --max-page %d; expected at least 2MiB, which tables and pictures may take", f.maxPage)
+		return misuse("invalid --max-page %d; expected at least 2MiB, which tables and pictures may take", f.maxPage)
 	}
 	for _, word := range f.failOn {
 		if all := finding.Statuses(); !slices.Contains(all, finding.Status(word)) {
@@ -171,7 +172,7 @@ func (f *reportFlags) write(cmd *cobra.Command, file string, r *analyze.Result) 
 	if err != nil {
 		return fmt.Errorf("write the report: %w", err)
 	}
-	line := text.Fold(oneLine("Report in "+strings.TrimSuffix(dir, "/")+string(os.PathSeparator)+note), look(cmd).Columns())
+	line := text.Fold(failure.Line("Report in "+strings.TrimSuffix(dir, "/")+string(os.PathSeparator)+note), look(cmd).Columns())
 	switch {
 	case f.forPeople():
 		_, err = io.WriteString(cmd.OutOrStdout(), "\n"+line)
@@ -314,7 +315,7 @@ Anyone with this link can read the report; keep it private.`,
 		Args: oneFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if port < 0 || port > 65535 {
-				return fmt.Errorf("invalid --port %d; expected 1 to 65535, or 0 for any free port", port)
+				return misuse("invalid --port %d; expected 1 to 65535, or 0 for any free port", port)
 			}
 			l, err := serve.Listen(port)
 			if err != nil {
@@ -348,7 +349,7 @@ Anyone with this link can read the report; keep it private.`,
 				defer forget()
 				if err != nil {
 					fmt.Fprintf(cmd.ErrOrStderr(),
-						"snapana: could not start a browser (%s); open the address above\n", oneLine(err.Error()))
+						"snapana: could not start a browser (%s); open the address above\n", failure.Line(err.Error()))
 				}
 			}
 			budget.From(cmd.Context()).Finish()

@@ -118,6 +118,8 @@ func TestSchemas(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen[valid(t, all, "nvml", reading)] = true
+	_, failed, _ := outcome(t.Context(), []string{"summary", "--json", "absent.pickle"}, nil)
+	seen[valid(t, all, "a failure", failed)] = true
 	for name := range all {
 		if !seen[name] {
 			t.Errorf("no command printed %s", name)

@@ -26,7 +26,7 @@ func (f *sourceFlags) add(fl *pflag.FlagSet) {
 func (f *sourceFlags) open(opt *analyze.Options) (close func(), err error) {
 	editor, err := source.ReadEditor(f.editor)
 	if err != nil {
-		return nil, fmt.Errorf("invalid --editor %q; %w", f.editor, err)
+		return nil, misuse("invalid --editor %q; %w", f.editor, err)
 	}
 	if f.dir == "" {
 		return func() {}, nil

@@ -13,6 +13,7 @@ import (
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/plot"
 	"github.com/snapana/snapana/report/text"
@@ -62,8 +63,10 @@ func inAt(at string, err error) error {
 	switch {
 	case errors.As(err, &none):
 		return fmt.Errorf("invalid --at %q; %w, only the final state (--at end)", at, err)
+	case errors.As(err, new(*attribution.MomentError)):
+		return misuse("invalid --at %q; %w", at, err)
 	case err != nil:
-		return fmt.Errorf("invalid --at %q; %w", at, err)
+		return fail(failure.NotInFile, "invalid --at %q; %w", at, err)
 	}
 	return nil
 }
@@ -152,11 +155,11 @@ func (f *stateFlags) query(cmd *cobra.Command) (q attribution.Query, err error) 
 		case !cmd.Flags().Changed("by"):
 			q.By = attribution.ByStack
 		case q.By != attribution.ByStack && q.By != attribution.ByModule:
-			return q, fmt.Errorf("--tree needs --by stack or --by module, not --by %s", q.By)
+			return q, misuse("--tree needs --by stack or --by module, not --by %s", q.By)
 		}
 	}
 	if f.top < 0 {
-		return q, fmt.Errorf("invalid --top %d; expected 0 (all) or more", f.top)
+		return q, misuse("invalid --top %d; expected 0 (all) or more", f.top)
 	}
 	if q.Match, err = pattern("--match", f.match); err != nil {
 		return q, err
@@ -165,7 +168,7 @@ func (f *stateFlags) query(cmd *cobra.Command) (q attribution.Query, err error) 
 		return q, err
 	}
 	if f.in.rules != "" && q.By != attribution.ByCategory && f.mapBy != string(plot.ByCategory) && !f.out.json {
-		return q, fmt.Errorf("--rules needs --by category, --map-by category or --json")
+		return q, misuse("--rules needs --by category, --map-by category or --json")
 	}
 	q.Internals = f.internals
 	return q, nil
@@ -177,7 +180,7 @@ func pattern(flag, text string) (*regexp.Regexp, error) {
 	}
 	re, err := regexp.Compile(text)
 	if err != nil {
-		return nil, fmt.Errorf("invalid regular expression in %s: %w", flag, err)
+		return nil, misuse("invalid regular expression in %s: %w", flag, err)
 	}
 	return re, nil
 }
@@ -263,9 +266,9 @@ func (f *stateFlags) mapMedium(cmd *cobra.Command) (plot.Medium, error) {
 	}
 	switch {
 	case f.mapFile == "" && cmd.Flags().Changed("map"):
-		return plot.Medium{}, fmt.Errorf("--map needs a file name")
+		return plot.Medium{}, misuse("--map needs a file name")
 	case f.mapFile == "" && cmd.Flags().Changed("map-by"):
-		return plot.Medium{}, fmt.Errorf("--map-by needs --map")
+		return plot.Medium{}, misuse("--map-by needs --map")
 	case f.mapFile == "":
 		return plot.Medium{}, nil
 	}

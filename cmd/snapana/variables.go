@@ -42,9 +42,9 @@ func fromVariables(cmd *cobra.Command) error {
 				err = cmp.Or(why.Unwrap(), err)
 			}
 			if want := wants[f.Value.Type()]; want != "" {
-				err = fmt.Errorf("expected %s", want)
+				err = misuse("expected %s", want)
 			}
-			return fmt.Errorf("invalid %s %q, the default of --%s; %w", variable(f.Name), value, f.Name, err)
+			return misuse("invalid %s %q, the default of --%s; %w", variable(f.Name), value, f.Name, err)
 		}
 		f.Annotations = map[string][]string{fromVariable: nil}
 	}

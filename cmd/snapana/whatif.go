@@ -50,10 +50,10 @@ recorded address, nothing is recommended.`,
 				return unknown("--start", start, starts)
 			}
 			if (search || len(changes) > 0) && (sweep || len(confs) > 0 || start != "") {
-				return fmt.Errorf("--change and --search cannot be used with --conf, --sweep or --start")
+				return misuse("--change and --search cannot be used with --conf, --sweep or --start")
 			}
 			if sweep && len(confs) > 0 {
-				return fmt.Errorf("--sweep and --conf cannot be used together")
+				return misuse("--sweep and --conf cannot be used together")
 			}
 			if err := foreignFits(cmd, capacity, foreign); err != nil {
 				return err
@@ -119,8 +119,11 @@ func settings(p *whatif.Program, confs []string, capacity bool) (out []whatif.Se
 		case set.Conf.Async:
 			err = whatif.ErrAsync
 		}
-		if err != nil {
+		switch {
+		case errors.Is(err, whatif.ErrAsync):
 			return nil, fmt.Errorf("--conf %q: %w", text, err)
+		case err != nil:
+			return nil, misuse("--conf %q: %w", text, err)
 		}
 		out = append(out, set)
 	}

@@ -47,6 +47,7 @@ const (
 	diffSchema        = "snapana.diff/1"
 	gatesSchema       = "snapana.check/1"
 	fitSchema         = "snapana.fit/1"
+	errorSchema       = "snapana.error/1"
 )
 
 // Write writes the report.

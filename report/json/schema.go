@@ -44,6 +44,7 @@ func documents() []document {
 		{digestsSchema, "digest --json", Digests{}},
 		{diffSchema, "diff --json", diffDoc{}},
 		{gatesSchema, "check --json", checkDoc{}},
+		{errorSchema, "every command with --json that fails", errorDoc{}},
 	}
 }
 
