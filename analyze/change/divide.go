@@ -2,10 +2,13 @@ package change
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // zero shares what ranks hold alike: the optimizer's state (stage 1), gradients too (2), parameters too (3).
@@ -164,14 +167,14 @@ func (d *draft) units(p *pass, groups []group) []unit {
 }
 
 // accumulate makes each pass the last of several smaller ones, each with its part of the batch: what depends on the
-// batch shrinks, and the gradients so far are there from its beginning on.
+// batch shrinks. The first of them is put in before it, and makes the gradients that the others add to; those between
+// are like the last.
 func (d *draft) accumulate(parts int64, e *Applied) {
 	for i := range d.passes {
 		p := &d.passes[i]
+		first := d.loopOf(p)
 		for row := p.rows.from; row < p.rows.to; row++ {
-			l := &d.t.Lives[row]
-			if d.gradient(row) && l.Born >= p.begin {
-				d.pile(p, row)
+			if l := &d.t.Lives[row]; l.Born < first || d.gradient(row) && l.Born >= p.begin {
 				continue
 			}
 			if d.ofBatch(row) && d.sizes[row]%parts == 0 {
@@ -179,7 +182,19 @@ func (d *draft) accumulate(parts int64, e *Applied) {
 				e.count(d.run, row)
 			}
 		}
-		if p.stop != whatif.Never {
+		if p.stop == whatif.Never {
+			n := len(d.added)
+			for range min(parts, mostRepeated) - 2 {
+				d.repeat(p, first, n, false)
+			}
+			d.repeat(p, first, n, true)
+		}
+		for row := p.rows.from; row < p.rows.to; row++ {
+			if d.gradient(row) && d.t.Lives[row].Born >= p.begin {
+				d.pile(p, row)
+			}
+		}
+		if p.stop != whatif.Never && first < p.begin {
 			d.owe(i)
 		}
 	}
@@ -233,15 +248,158 @@ func (d *draft) ofBatch(row int32) bool {
 	return d.phase(row) != inOptimizer
 }
 
-// pile has the gradient of the passes before there from the beginning of one, which adds its own to it.
+// pile has the gradient of the passes before there from the beginning of one, unless that is put in, and has the one
+// go when it is added to that.
 func (d *draft) pile(p *pass, row int32) {
 	end := d.last(row)
 	at := d.complete(row)
 	if end <= at {
 		return
 	}
-	d.add(row, p.first, end)
+	if p.stop != whatif.Never {
+		d.add(row, p.first, end)
+	}
 	d.ends[row] = at
+}
+
+// moment is something that begins or ends in a pass, in the order in which whatif.Edits are made.
+type moment struct {
+	event, part, turn int32 // part is 0 before the recorded operation, 1 for that, 2 behind it
+	life              int   // of those that repeat adds
+	ends              bool
+}
+
+// mostRepeated bounds the passes that a step is replayed with: those between the first and the last are alike.
+const mostRepeated = 4
+
+// repeat puts a pass in before itself, from an event on, with the lives that were added until then. The first leaves
+// its gradients there until those of the pass would end, the others add to them.
+func (d *draft) repeat(p *pass, first int32, added int, leaves bool) {
+	var at []moment
+	var made []extra
+	goes := d.replaced(p)
+	put := func(x extra, born, dies moment) {
+		born.life, dies.life, dies.ends = len(made), len(made), true
+		made = append(made, x)
+		at = append(at, born)
+		if end := goes[d.t.Lives[x.Like].Stack]; dies.event >= p.end && end > born.event && end < p.end {
+			dies = moment{end, 2, 0, dies.life, true}
+		}
+		switch {
+		case d.gradient(x.Like) && d.t.Lives[x.Like].Born >= p.begin && dies.event >= p.end:
+			made[len(made)-1].Freed = dies.event
+		case dies.event == whatif.Never:
+			made[len(made)-1].Freed = whatif.Never
+		default:
+			dies.event = min(dies.event, p.end)
+			at = append(at, dies)
+		}
+	}
+	for i := range d.added[:added] {
+		x := d.added[i]
+		if x.Born < first || x.Born >= p.end {
+			continue
+		}
+		dies := moment{event: x.Freed, part: 2, turn: int32(len(d.t.Lives) + i)}
+		if x.Until != 0 {
+			dies.part, dies.turn = 0, x.Until
+		}
+		put(x, moment{event: x.Born, turn: x.Turn}, dies)
+	}
+	for row := p.rows.from; row < p.rows.to; row++ {
+		l := &d.t.Lives[row]
+		if d.drop[row] || l.Born < first || l.Born >= p.end || d.is(row, category.Communication) {
+			continue
+		}
+		stays := d.last(row) == whatif.Never && !d.gradient(row)
+		if stays && (!leaves || !d.is(row, category.Workspace)) {
+			continue // it is made once
+		}
+		dies := moment{event: d.last(row), part: 1}
+		if d.ends[row] != whatif.AsRecorded {
+			dies.part, dies.turn = 2, row
+		}
+		if d.gradient(row) && l.Born >= p.begin && !leaves {
+			dies = moment{event: d.complete(row), part: 2, turn: row}
+		}
+		put(extra{Life: whatif.Life{Like: row}, parts: 1}, moment{event: l.Born, part: 1}, dies)
+		d.drop[row] = d.drop[row] || stays
+	}
+	slices.SortStableFunc(at, func(a, b moment) int {
+		return cmp.Or(cmp.Compare(a.event, b.event), cmp.Compare(a.part, b.part), cmp.Compare(a.turn, b.turn))
+	})
+	d.turnFirst(first, int32(len(at)))
+	for i, m := range at {
+		x := &made[m.life]
+		if turn := int32(i) + 1; m.ends {
+			x.Freed, x.Until = first, turn
+		} else {
+			x.Born, x.Turn = first, turn
+		}
+	}
+	d.added = append(d.added, made...)
+}
+
+// loopOf is the event at which a pass begins anew for the next batch. The first begins with the recording, and makes
+// the model before; and what calls modules of which backward needs nothing, as an evaluation does, is not of it.
+func (d *draft) loopOf(p *pass) int32 {
+	calls := map[snapshot.StackID]string{} // by stack, the code that calls the outermost module; "" for none
+	trains := map[string]bool{}
+	for row := p.rows.from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
+		stack := d.t.Lives[row].Stack
+		if _, ok := calls[stack]; !ok {
+			calls[stack] = ""
+			if own := d.outside(d.s.Stacks.Get(stack)); own != nil {
+				calls[stack] = fmt.Sprint(own)
+			}
+		}
+		if d.saved(p, row) {
+			trains[calls[stack]] = true
+		}
+	}
+	if len(trains) == 0 {
+		return p.begin
+	}
+	from := p.rows.from
+	for row := from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
+		code := calls[d.t.Lives[row].Stack]
+		if d.is(row, category.Parameter) || code != "" && !trains[code] && !trains[""] {
+			from = row + 1
+		}
+	}
+	for row := from; row < p.rows.to; row++ {
+		if d.phase(row) == inProgram {
+			return d.t.Lives[row].Born
+		}
+	}
+	return p.begin
+}
+
+// outside are the frames around the outermost call of a module, nil for none.
+func (r *run) outside(stack []snapshot.FrameID) []snapshot.FrameID {
+	for depth, id := range slices.Backward(stack) {
+		if frames.Of(r.s, id).IsModuleCall() {
+			return stack[depth+1:]
+		}
+	}
+	return nil
+}
+
+// replaced tells by stack when in a pass what it allocated before is let go of: a variable that is assigned anew.
+func (d *draft) replaced(p *pass) map[snapshot.StackID]int32 {
+	out := map[snapshot.StackID]int32{}
+	from := int32(0)
+	for i := range d.passes {
+		if d.passes[i].rows.to <= p.rows.from {
+			from = d.passes[i].rows.from
+		}
+	}
+	for row := from; row < p.rows.from; row++ {
+		if end := d.last(row); end >= p.first && end < p.end {
+			out[d.t.Lives[row].Stack] = end
+		}
+	}
+	return out
 }
 
 // narrow makes the elements of a category half as large.

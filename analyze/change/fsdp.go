@@ -277,6 +277,11 @@ func (s *sharder) reduce(u *sharded, at int32) {
 	u.reduced = s.alloc(s.like, u.shards*s.ranks, 0, at)
 	s.moved += u.shards * s.ranks
 	until := int32(0)
+	for i := range s.added { // what smaller batches before made
+		if x := &s.added[i]; x.parts == 1 && slices.Contains(u.grads, x.Like) {
+			x.parts, x.Apart = s.ranks, scatters
+		}
+	}
 	for _, row := range u.grads {
 		until = max(until, s.last(row))
 		s.drop[row] = true

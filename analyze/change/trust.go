@@ -104,6 +104,10 @@ func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 	for i := range a.Doubts {
 		below, above = below+a.Doubts[i].below, above+a.Doubts[i].above
 	}
+	if len(a.Doubts) > 0 { // what is a little off may take a segment more or less
+		segment := share(20<<20, peak)
+		below, above = below+min(segment, share(peak-a.After.AllocatedPeak, peak)), above+segment
+	}
 	below, above = max(below, layout.below), max(above, layout.above)
 	a.Band = Band{Low: peak - int64(below*float64(peak)), High: peak + int64(above*float64(peak))}
 	switch worst := max(below, above); {
