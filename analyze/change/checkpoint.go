@@ -1,6 +1,11 @@
 package change
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/snapana/snapana/analyze/timeline"
+)
 
 // checkpoint runs modules as torch.utils.checkpoint does with use_reentrant=False (torch/utils/checkpoint.py): forward
 // keeps what goes in and what comes out; the rest of what backward needs is computed again right before it, up to the
@@ -87,18 +92,28 @@ func (d *draft) parts(c *instance) (x part) {
 			x.start = e
 		}
 	}
-	if x.out >= 0 && d.saved(p, x.out) && d.end(x.out) > x.start {
-		// Its own last operation saves what comes out, as an activation function does.
+	if x.out >= 0 && d.saved(p, x.out) && d.end(x.out) > x.start && d.before(min(d.end(x.out), p.stop)) > x.start {
+		// Its own last operation saves what comes out, as an activation function does: it ends no node of the code behind.
 		x.saved = append(x.saved, x.out)
 		slices.Sort(x.saved)
 		first, x.last, x.inner = min(first, d.end(x.out)), max(x.last, d.end(x.out)), true
 	}
 	x.first = first
-	x.start = max(x.start, d.nodes[min(first, p.stop)-1])
+	x.start = max(x.start, d.before(min(first, p.stop)))
 	if x.start >= first {
 		x.start = first - 1
 	}
 	return x
+}
+
+// before is the event after which the node begins that frees what was saved for it at an event: it allocates what it
+// gives on, and frees what it got, before that.
+func (d *draft) before(event int32) int32 {
+	i, _ := slices.BinarySearchFunc(d.t.Lives, event, func(l timeline.Life, e int32) int { return cmp.Compare(l.Born, e) })
+	if i == 0 || d.t.Lives[i-1].Born < 1 {
+		return d.nodes[event-1]
+	}
+	return d.nodes[d.t.Lives[i-1].Born-1]
 }
 
 // recompute checkpoints one call.

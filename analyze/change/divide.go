@@ -147,20 +147,26 @@ func (d *draft) units(p *pass, groups []group) []unit {
 	}
 	slices.SortFunc(out, func(a, b unit) int { return cmp.Compare(a.call.rows[0], b.call.rows[0]) })
 	for i := range out {
-		if i > 0 {
-			out[i].done = max(out[i].last, out[i-1].start)
-			continue
-		}
-		// What goes into the first was made before it, and its backward needs that too.
-		first := p.end
-		for row := p.rows.from; row < out[0].call.rows[0]; row++ {
-			if e := d.end(row); e > out[0].last && e < p.stop && d.saved(p, row) {
-				first = min(first, e)
+		u, from := &out[i], p.rows.from
+		if u.done = u.last; i > 0 {
+			rows := out[i-1].call.rows
+			if from = rows[len(rows)-1] + 1; from >= u.call.rows[0] {
+				u.done = max(u.last, out[i-1].start)
+				continue
 			}
 		}
-		out[0].done = out[0].last
-		if first < p.end {
-			out[0].done = max(out[0].last, d.nodes[first-1])
+		// What goes into it was made before it, and its backward needs that too.
+		first := p.end
+		for row := from; row < u.call.rows[0]; row++ {
+			if e := d.end(row); e > u.last && e < min(first, p.stop) && d.saved(p, row) {
+				first = e
+			}
+		}
+		if first == p.end {
+			continue
+		}
+		if u.done = first; d.before(first) > u.last {
+			u.done = d.before(first) // the operation that made it saved it too
 		}
 	}
 	return out

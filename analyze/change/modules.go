@@ -98,6 +98,12 @@ func (r *run) callIn(stack []snapshot.FrameID, takes func(stack []snapshot.Frame
 func (r *run) callsIn(p *pass, ats []at, groups []group) {
 	open := int32(-1) // the group of the call that goes on
 	var first, last snapshot.StackID
+	comes := map[snapshot.StackID]int{} // how often each stack allocates
+	for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
+		if stack := r.t.Lives[row].Stack; ats[stack].group >= 0 {
+			comes[stack]++
+		}
+	}
 	for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
 		stack := r.t.Lives[row].Stack
 		g := ats[stack].group
@@ -107,7 +113,7 @@ func (r *run) callsIn(p *pass, ats []at, groups []group) {
 			}
 			continue
 		}
-		if g != open || stack != last && r.back(first, stack) {
+		if g != open || stack != last && r.back(first, stack, comes[first] > 1) {
 			groups[g].calls = append(groups[g].calls, instance{pass: p})
 			open, first = g, stack
 		}
@@ -135,8 +141,12 @@ func (r *run) number(g *group) {
 	}
 }
 
-// back reports whether code is where a call began, or before that: at an earlier line of the same function.
-func (r *run) back(first, now snapshot.StackID) bool {
+// longStatement is how many lines a statement may have, of which the first is that of the outermost call in it.
+const longStatement = 8
+
+// back reports whether code is where a call began, or before that: at an earlier line of the same function. Of code
+// that comes again, the lines of one statement are not before it.
+func (r *run) back(first, now snapshot.StackID, again bool) bool {
 	if first == now {
 		return true
 	}
@@ -145,7 +155,11 @@ func (r *run) back(first, now snapshot.StackID) bool {
 		x, y := a[len(a)-1], b[len(b)-1]
 		if x != y {
 			p, q := r.s.Frames.Get(x), r.s.Frames.Get(y)
-			return p.File == q.File && p.Name == q.Name && q.Line < p.Line
+			line := p.Line
+			if again {
+				line -= longStatement
+			}
+			return p.File == q.File && p.Name == q.Name && q.Line < line
 		}
 		a, b = a[:len(a)-1], b[:len(b)-1]
 	}
