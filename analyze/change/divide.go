@@ -410,10 +410,32 @@ func (d *draft) replaced(p *pass) map[snapshot.StackID]int32 {
 
 // narrow makes the elements of a category half as large.
 func (d *draft) narrow(of func(row int32) bool, e *Applied) {
-	for row := range d.t.Lives {
-		if of(int32(row)) {
+	for row := range d.rows() {
+		if of(row) && !d.beside(row) {
 			d.sizes[row] = (d.sizes[row] + 1) / 2
-			e.count(d.run, int32(row))
+			e.count(d.run, row)
 		}
 	}
+}
+
+// beside reports whether a row is what an operation of a pass makes beside its result, in a type of its own: the mask of
+// a dropout has a byte for each element of 32 bits, and statistics of a normalization stay in 32 bits.
+func (d *draft) beside(row int32) bool {
+	const statistics = 32 // times smaller
+	l := &d.t.Lives[row]
+	if d.phase(row) != inProgram || int(row) < d.warm || d.is(row, category.Parameter) || l.Requested < 512 {
+		return false
+	}
+	same := func(other int32) int64 { // what the same operation asks for, 0 for another
+		if int(other) < d.warm || int(other) >= len(d.t.Lives) || d.t.Lives[other].Stack != l.Stack ||
+			d.is(other, category.Workspace) {
+			return 0
+		}
+		return d.t.Lives[other].Requested
+	}
+	before, behind := same(row-1), same(row+1)
+	if before >= statistics*l.Requested || same(row-2) >= statistics*l.Requested {
+		return true
+	}
+	return before != l.Requested && behind != l.Requested && (before == 4*l.Requested || behind == 4*l.Requested)
 }
