@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/snapana/snapana/fixtures/s3"
 )
 
 // inPython runs Python with the package and this program, in the folder of the package's tests.
@@ -115,3 +117,19 @@ sys.modules["snapana_recorder"] = _recorder
 loader = val_loader = range(3)
 train_step = validate = display = lambda *a: None
 `
+
+// TestPythonStore reports on an object of a store, by its name and by a path that was made of it.
+func TestPythonStore(t *testing.T) {
+	stored(t, s3.New(t), "run/rank0.pickle", "ghost.pickle")
+	const code = `
+import pathlib, snapana
+for name in ("s3://bucket/run/rank0.pickle", pathlib.PurePosixPath("s3://bucket/run/rank0.pickle")):
+    report = snapana.report(name)
+    assert (report.verdict, report.name) == ("ghost", "rank0.pickle"), report
+try:
+    snapana.report("s3://bucket/none.pickle")
+except snapana.Error as err:
+    assert "no such object" in err.message and err.exit_code == 2, repr(err)
+`
+	inPython(t, "-c", code)
+}

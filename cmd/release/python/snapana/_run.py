@@ -133,8 +133,8 @@ def _error(out: str, said: str, code: int) -> Error:
     text = re.sub(r"(?m)^snapana: ", "", said).strip()
     if code < 0:
         return Error(f"snapana was ended by signal {-code}" + (f": {text}" if text else ""), "killed", exit_code=code)
-    return Error(text or f"snapana ended with exit code {code}", {2: "input", 3: "machine"}.get(code, "error"),
-                 exit_code=code)
+    kind = {2: "input", 3: "machine", 130: "stopped"}.get(code, "error")
+    return Error(text or f"snapana ended with exit code {code}", kind, exit_code=code)
 
 
 def parse(text: str, *schemas: str) -> Json:
