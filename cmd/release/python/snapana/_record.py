@@ -80,12 +80,12 @@ class Recording:
 
     @property
     def report(self) -> Report:
-        """The report on the block, made when it is first asked for. Raises Error (code "no-snapshot") where none was
+        """The report on the block, made when it is first asked for. Raises Error (code "no_snapshot") where none was
         recorded."""
         if self._report is None:
             path = self.path
             if path is None:
-                raise Error("no snapshot was recorded", "no-snapshot", _why())
+                raise Error("no snapshot was recorded", "no_snapshot", _why())
             if self._key is not None and _key(path) != self._key:
                 raise Error(f"{path} has been replaced since by another recording", "changed",
                             "give each recording a name of its own, or ask for its report before the next one")

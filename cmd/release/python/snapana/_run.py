@@ -30,22 +30,22 @@ class Error(Exception):
     code is a word for programs, hint what to do about it ("" where nothing is known), exit_code the program's: 2 for
     bad input or usage, 3 for the machine (no permission, no space), None where it did not run."""
 
-    def __init__(self, message: str, code: str = "error", hint: str = "", exit_code: Optional[int] = None) -> None:
+    def __init__(self, message: str, code: str = "failed", hint: str = "", exit_code: Optional[int] = None) -> None:
         super().__init__(message, code, hint, exit_code)
         self.message, self.code, self.hint, self.exit_code = message, code, hint, exit_code
 
     def __str__(self) -> str:
-        return f"{self.message}; {self.hint}" if self.hint else self.message
+        return f"{self.message}; {self.hint}" if self.hint not in self.message else self.message
 
 
 def binary() -> str:
     """The path of the program that is run: the one that SNAPANA_BINARY names, else the one installed with this package,
-    else the first on PATH. Raises Error (code "no-binary") where there is none."""
+    else the first on PATH. Raises Error (code "no_binary") where there is none."""
     named = os.environ.get("SNAPANA_BINARY")
     if named:
         if _runs(named):
             return os.path.abspath(named)
-        raise Error(f"SNAPANA_BINARY names {named!r}, which is no program that can be run", "no-binary")
+        raise Error(f"SNAPANA_BINARY names {named!r}, which is no program that can be run", "no_binary")
     for folder in _folders():
         path = os.path.join(folder, "snapana" + _EXE)
         if _runs(path):
@@ -53,7 +53,7 @@ def binary() -> str:
     found = shutil.which("snapana")
     if found:
         return os.path.abspath(found)
-    raise Error("the program snapana is not beside this package, nor on PATH", "no-binary",
+    raise Error("the program snapana is not beside this package, nor on PATH", "no_binary",
                 "install the package again (pip install --force-reinstall snapana), or name it in SNAPANA_BINARY")
 
 
@@ -116,7 +116,7 @@ def run(*line: str) -> str:
         done = subprocess.run([program, *line], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, env=env, check=False)
     except OSError as err:
-        raise Error(f"cannot run {program}: {err.strerror or err}", "no-binary") from err
+        raise Error(f"cannot run {program}: {err.strerror or err}", "no_binary") from err
     out, said = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
     if done.returncode:
         raise _error(out, said, done.returncode)
@@ -127,14 +127,13 @@ def _error(out: str, said: str, code: int) -> Error:
     for text in (out, said):
         try:
             told = json.loads(text)["error"]
-            return Error(str(told["message"]), str(told.get("code") or "error"), str(told.get("hint") or ""), code)
+            return Error(str(told["message"]), str(told.get("code") or "failed"), str(told.get("hint") or ""), code)
         except (ValueError, LookupError, TypeError, AttributeError):
             continue
     text = re.sub(r"(?m)^snapana: ", "", said).strip()
     if code < 0:
         return Error(f"snapana was ended by signal {-code}" + (f": {text}" if text else ""), "killed", exit_code=code)
-    kind = {2: "input", 3: "machine", 130: "stopped"}.get(code, "error")
-    return Error(text or f"snapana ended with exit code {code}", kind, exit_code=code)
+    return Error(text or f"snapana ended with exit code {code}", "stopped" if code == 130 else "failed", exit_code=code)
 
 
 def parse(text: str, *schemas: str) -> Json:

@@ -93,7 +93,7 @@ class Reports(Case):
         del got
         self.assertFalse(os.path.exists(os.path.dirname(path)))
         for bad in ({}, [], {"a": 1}):
-            self.fails("input", snapana.report, bad)
+            self.fails("not_a_snapshot", snapana.report, bad)
 
     def test_page(self):
         got = snapana.report(GHOST)
@@ -214,16 +214,19 @@ class Errors(Case):
             self.assertNotIn("snapana: ", err.message)
         copy = pickle.loads(pickle.dumps(err))
         self.assertEqual((copy.code, copy.message, copy.exit_code), (err.code, err.message, err.exit_code))
+        self.assertEqual(str(snapana.Error("no; try it", hint="try it")), "no; try it")
+        self.assertEqual(str(snapana.Error("no", hint="try it")), "no; try it")
 
     def test_what_programs_say(self):
-        told = json.dumps({"error": {"code": "no-such-file", "message": "m", "hint": "h", "new": 1}})
+        told = json.dumps({"error": {"code": "no_such_file", "message": "m", "hint": "h", "new": 1}})
         for body, code, message in (
-            (f"echo '{told}'; exit 2", "no-such-file", "m"),
-            (f"echo '{told}' >&2; exit 2", "no-such-file", "m"),
-            ("echo 'snapana: no' >&2; exit 3", "machine", "no"),
-            ("exit 4", "error", "snapana ended with exit code 4"),
+            (f"echo '{told}'; exit 2", "no_such_file", "m"),
+            (f"echo '{told}' >&2; exit 2", "no_such_file", "m"),
+            ("echo 'snapana: no' >&2; exit 3", "failed", "no"),
+            ("exit 4", "failed", "snapana ended with exit code 4"),
+            ("exit 130", "stopped", "snapana ended with exit code 130"),
             ("kill -9 $$", "killed", "snapana was ended by signal 9"),
-            ("echo '[1]'; exit 2", "input", "snapana ended with exit code 2"),
+            ("echo '[1]'; exit 2", "failed", "snapana ended with exit code 2"),
             ("echo hello", "schema", None), ("echo '[]'", "schema", None),
             ("""echo '{"schema": "snapana.report/2"}'""", "schema", None),
             ("""echo '{"schema": "snapana.report/1"}'""", "schema", None),
@@ -350,7 +353,7 @@ class Recordings(Case):
     def test_record(self):
         with snapana.record(self.path("a", "run")) as run:
             self.assertIsNone(run.path)
-            self.fails("no-snapshot", lambda: run.report)
+            self.fails("no_snapshot", lambda: run.report)
             run.step(1, "x")
             run.dump()
         self.assertEqual((run.report.verdict, run.path), ("ghost", self.path("a", "run.pickle")))
