@@ -17,6 +17,7 @@ import (
 	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/text"
+	"github.com/snapana/snapana/snapshot/attach"
 	"github.com/snapana/snapana/snapshot/sidecar/recorder"
 )
 
@@ -126,14 +127,14 @@ func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the versions of snapana, Go and the GPU driver",
-		Long: `Print the version of snapana, the Go release it was built with, and what it reads the GPU
-driver through: the library NVML, or in a build without cgo the program nvidia-smi. Reading
-snapshots needs neither.`,
+		Long: `Print the version of snapana, the commit and the Go release it was built with, what differs
+between builds, and what it reads the GPU driver through: the library NVML, or in a build without
+cgo the program nvidia-smi. Reading snapshots needs neither.`,
 		Example: `  snapana version`,
 		Args:    noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			s := fmt.Sprintf("snapana %s\n%s %s/%s\n%s\n", toolVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH,
-				failure.Line(readerLine()))
+			s := fmt.Sprintf("snapana %s\n%s\n%s %s/%s\n%s\n%s\n", toolVersion(), commitLine(), runtime.Version(), runtime.GOOS,
+				runtime.GOARCH, featureLine(), failure.Line(readerLine()))
 			_, err := io.WriteString(cmd.OutOrStdout(), text.Fold(s, look(cmd).Columns()))
 			return written(err)
 		},
@@ -146,6 +147,44 @@ func toolVersion() string {
 		return cmp.Or(info.Main.Version, "devel")
 	}
 	return "devel"
+}
+
+// commitLine says which commit this was built from, as far as Go recorded it: it does in a clone, unless told not to.
+func commitLine() string {
+	settings := buildSettings()
+	commit, time := settings["vcs.revision"], settings["vcs.time"]
+	if commit == "" {
+		return "commit: not recorded"
+	}
+	line := "commit: " + commit + " of " + time
+	if settings["vcs.modified"] == "true" {
+		line += ", with changes that were not committed"
+	}
+	return line
+}
+
+// featureLine says in what builds differ.
+func featureLine() string {
+	features := "features: no cgo"
+	if buildSettings()["CGO_ENABLED"] != "0" {
+		features = "features: cgo"
+	}
+	features += ", driver by " + device.Reader
+	if attach.Supported {
+		features += ", attach"
+	}
+	return features
+}
+
+// buildSettings are the flags and the commit of the build.
+func buildSettings() map[string]string {
+	settings := map[string]string{}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, s := range info.Settings {
+			settings[s.Key] = s.Value
+		}
+	}
+	return settings
 }
 
 // readerLine says what this build reads the driver through, and which release is there.

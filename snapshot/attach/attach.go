@@ -17,8 +17,12 @@ package attach
 
 import (
 	"io/fs"
+	"runtime"
 	"time"
 )
+
+// Supported tells whether Run can do anything on the system that this is built for.
+const Supported = runtime.GOOS == "linux"
 
 // Options say what to record.
 type Options struct {
