@@ -305,3 +305,20 @@ def test_other(): pass
 		}
 	}
 }
+
+// TestPytestLeavesOthersAlone holds that tests that ask for nothing keep torch's peak: an installed plugin is always loaded.
+func TestPytestLeavesOthersAlone(t *testing.T) {
+	const tests = `
+import torch
+def test_first(): torch.empty(500)
+def test_second(): assert torch.cuda.max_memory_allocated(0) == 500
+def test_late(request):
+    kept = torch.empty(100)
+    memory = request.getfixturevalue("gpu_memory")
+    torch.empty(50)
+    assert memory.peak == 50
+`
+	if out := pytest(t, fakeTorch, tests, "test_gpu.py"); !strings.Contains(out, "3 passed") {
+		t.Error(out)
+	}
+}

@@ -4473,6 +4473,12 @@ class _Tests:
 
     def _memory(self):
         """GPU memory that the test allocates: .peak and .growth in bytes, .dump(path)."""
+        if self.current is None:  # asked for by request.getfixturevalue
+            cuda = _cuda()
+            if cuda is None:
+                self.skip("no GPU: memory cannot be measured")
+            self.current = _Allocated(cuda)
+            self._watch_resets(self.current)
         return _GPUMemory(self.current)
 
     def _limits(self, item):
@@ -4491,14 +4497,16 @@ class _Tests:
         self._put_back()
         if any(True for _ in item.iter_markers()) or "gpu_memory" in getattr(item, "fixturenames", ()):
             limits = list(self._limits(item))
-        if limits or "gpu_memory" in getattr(item, "fixturenames", ()):
+        measured = limits or "gpu_memory" in getattr(item, "fixturenames", ())
+        if measured:
             try:
                 import torch  # noqa: F401
             except ImportError:
                 self.skip("no GPU: torch is not installed")
             if _cuda() is None:
                 self.skip("no GPU: torch.cuda.is_available() is False, so GPU memory cannot be measured")
-        cuda = _cuda()
+        # pytest loads the plugin by itself where it is installed: tests that ask for nothing are left alone.
+        cuda = _cuda() if measured or self.folder else None
         if cuda is not None:
             if cuda.is_initialized():
                 for name in ("last_type", "last_value", "last_traceback", "last_exc"):  # of the last test that failed
@@ -4558,6 +4566,8 @@ class _Tests:
         current = self.current
         if current is None:
             yield
+            if fixturedef.scope != "function":
+                self.shared.add(fixturedef)
             return
         self._forget_ended(current)
         if fixturedef.scope == "function":
