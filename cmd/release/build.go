@@ -105,6 +105,13 @@ func prepare(ctx context.Context, targets []target, dirty bool, stderr io.Writer
 	if err := r.identify(r.programs[0].info); err != nil {
 		return nil, err
 	}
+	tags, err := w.git("tag", "--points-at", "HEAD", "v*")
+	if err != nil {
+		return nil, err
+	}
+	if err := r.version.among(tags); err != nil {
+		return nil, err
+	}
 	if r.author, err = w.git("log", "-1", "--format=%cn <%ce>"); err != nil {
 		return nil, err
 	}

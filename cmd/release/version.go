@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -68,4 +69,14 @@ func parseVersion(s string) (version, error) {
 		v.pep440 += "+" + local[1:]
 	}
 	return v, nil
+}
+
+// among is an error if the commit has tags and the version is none of them: Go takes no tag from v2 on for a module whose
+// path does not end in /v2.
+func (v version) among(tags string) error {
+	if all := strings.Fields(tags); len(all) > 0 && !slices.Contains(all, strings.TrimSuffix(v.module, "+dirty")) {
+		return fmt.Errorf("the commit has the tag %s, but for Go its version is %s: tags are vX.Y.Z, and from v2 on the path in "+
+			"go.mod must end in /v2", all[0], v.module)
+	}
+	return nil
 }

@@ -55,3 +55,19 @@ func TestVersionsSort(t *testing.T) {
 		}
 	}
 }
+
+func TestTags(t *testing.T) {
+	for _, c := range []struct {
+		version, tags string
+		ok            bool
+	}{{"v1.2.3", "v1.2.3", true}, {"v1.2.3+dirty", "v1.2.3\nv1.2.3-rc.1", true}, {"v0.0.0-20261123025817-257481908968", "", true},
+		{"v0.0.0-20261123025817-257481908968", "v2.0.0", false}} {
+		v, err := parseVersion(c.version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := v.among(c.tags); (err == nil) != c.ok {
+			t.Errorf("%s with the tags %q: %v", c.version, c.tags, err)
+		}
+	}
+}
