@@ -28,11 +28,14 @@ class Error(Exception):
     """What could not be done, and why.
 
     code is a word for programs, hint what to do about it ("" where nothing is known), exit_code the program's: 2 for
-    bad input or usage, 3 for the machine (no permission, no space), None where it did not run."""
+    bad input or usage, 3 for the machine (no permission, no space), None where it did not run. file and offset, a byte
+    of it when decoded, are there where the error is about a place in a file."""
 
-    def __init__(self, message: str, code: str = "failed", hint: str = "", exit_code: Optional[int] = None) -> None:
-        super().__init__(message, code, hint, exit_code)
+    def __init__(self, message: str, code: str = "failed", hint: str = "", exit_code: Optional[int] = None,
+                 file: Optional[str] = None, offset: Optional[int] = None) -> None:
+        super().__init__(message, code, hint, exit_code, file, offset)
         self.message, self.code, self.hint, self.exit_code = message, code, hint, exit_code
+        self.file, self.offset = file, offset
 
     def __str__(self) -> str:
         return f"{self.message}; {self.hint}" if self.hint not in self.message else self.message
@@ -127,7 +130,8 @@ def _error(out: str, said: str, code: int) -> Error:
     for text in (out, said):
         try:
             told = json.loads(text)["error"]
-            return Error(str(told["message"]), str(told.get("code") or "failed"), str(told.get("hint") or ""), code)
+            return Error(str(told["message"]), str(told.get("code") or "failed"), str(told.get("hint") or ""), code,
+                         told.get("file"), told.get("offset"))
         except (ValueError, LookupError, TypeError, AttributeError):
             continue
     text = re.sub(r"(?m)^snapana: ", "", said).strip()

@@ -29,7 +29,8 @@ class Source:
 
     def _write(self, snapshot: Any) -> str:
         if not snapshot or isinstance(snapshot, Mapping) and "segments" not in snapshot:
-            raise Error("this is no snapshot: torch.cuda.memory._snapshot() gives a dict with \"segments\"", "not_a_snapshot")
+            raise Error("this is no snapshot: it has no segments", "not_a_snapshot",
+                        "give what torch.cuda.memory._snapshot() returns")
         folder = tempfile.mkdtemp(prefix="snapana-")
         weakref.finalize(self, _remove, folder, os.getpid())
         name = os.path.join(folder, "snapshot.pickle")

@@ -212,8 +212,12 @@ class Errors(Case):
             err = self.fails(mock.ANY, snapana.report, self.path(name))
             self.assertEqual((err.exit_code, name in str(err)), (2, True), err)
             self.assertNotIn("snapana: ", err.message)
+        with open(GHOST, "rb") as f, open(self.path("cut.pickle"), "wb") as g:
+            g.write(f.read(1000))
+        err = self.fails("truncated", snapana.report, self.path("cut.pickle"))
+        self.assertEqual((err.file, err.offset), (self.path("cut.pickle"), 1000))
         copy = pickle.loads(pickle.dumps(err))
-        self.assertEqual((copy.code, copy.message, copy.exit_code), (err.code, err.message, err.exit_code))
+        self.assertEqual((copy.code, copy.message, copy.offset), (err.code, err.message, err.offset))
         self.assertEqual(str(snapana.Error("no; try it", hint="try it")), "no; try it")
         self.assertEqual(str(snapana.Error("no", hint="try it")), "no; try it")
 
