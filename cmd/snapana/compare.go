@@ -103,7 +103,7 @@ func (f *ranksFlags) run(cmd *cobra.Command, args []string) error {
 		err = show(cmd, f.out, c, json.WriteRanks, text.Ranks)
 	}
 	err = cmp.Or(err, written(page.write(ctx, c)))
-	if err == nil && page.path != "" && !f.out.json {
+	if err == nil && page.path != "" && !f.out.json && !isBrief(cmd) {
 		_, err = fmt.Fprintf(cmd.OutOrStdout(), "\nPage in %s\n", failure.Line(page.path))
 	}
 	if n := len(c.Ranks) - c.Read; err == nil && n > 0 {

@@ -169,7 +169,7 @@ func (f *diffFlags) write(cmd *cobra.Command, r *diff.Result) error {
 	if err == nil {
 		err = writePage(cmd.Context(), path, b.Bytes())
 	}
-	if err != nil || f.out.json || f.format == "json" || f.format == "md" {
+	if err != nil || isBrief(cmd) || f.out.json || f.format == "json" || f.format == "md" {
 		return err
 	}
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "\nPage in %s\n", failure.Line(path))

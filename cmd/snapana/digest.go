@@ -47,6 +47,7 @@ why, is tried again the next time, and the exit code is then 2.`,
 	fl.StringVarP(&f.dir, "output", "o", "", "write the digests to `FOLDER`, which is made if there is none")
 	fl.BoolVar(&f.redo, "redo", false, "make those anew that are there already")
 	fl.BoolVar(&f.json, "json", false, "print JSON")
+	addBrief(fl)
 	return cmd
 }
 
@@ -86,7 +87,7 @@ func (f *digestFlags) each(cmd *cobra.Command, files []string) error {
 			return err
 		}
 		made.Add(one)
-		if !f.json {
+		if !f.json && !isBrief(cmd) {
 			if err := f.say(cmd, digestLine(one)); err != nil {
 				return err
 			}

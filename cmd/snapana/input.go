@@ -104,6 +104,7 @@ type outputFlags struct{ json, all bool }
 // add adds --json with its help, and --all unless its help is empty.
 func (f *outputFlags) add(fl *pflag.FlagSet, json, all string) {
 	fl.BoolVar(&f.json, "json", false, json)
+	addBrief(fl)
 	if all != "" {
 		fl.BoolVar(&f.all, "all", false, all)
 	}

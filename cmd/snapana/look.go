@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/snapana/snapana/report/text"
@@ -51,7 +52,32 @@ func look(cmd *cobra.Command) text.Options {
 		f.color = cmd.Flags().Lookup("color").Value.String()
 	}
 	w := cmd.OutOrStdout()
-	return f.on(isTerminal(w), columns(w), os.Getenv)
+	o := f.on(isTerminal(w), columns(w), os.Getenv)
+	o.Brief = isBrief(cmd)
+	return o
+}
+
+// addBrief adds --brief, which every command has that prints JSON.
+func addBrief(fl *pflag.FlagSet) {
+	fl.Bool("brief", false, "print 5 lines at most: verdict, why, figures, next step, gaps")
+}
+
+func isBrief(cmd *cobra.Command) bool {
+	f := cmd.Flags().Lookup("brief")
+	return f != nil && f.Value.String() == "true"
+}
+
+// alone wants --brief without what else chooses how results are printed.
+func alone(cmd *cobra.Command) error {
+	format := cmd.Flags().Lookup("format")
+	switch {
+	case !isBrief(cmd):
+	case wantsJSON(cmd), format != nil && format.Value.String() != "text":
+		return misuse("--brief prints text and cannot be used with --json or another --format")
+	case cmd.Flags().Lookup("quiet") != nil && cmd.Flags().Changed("quiet"):
+		return misuse("--brief cannot be used with --quiet")
+	}
+	return nil
 }
 
 // on decides how to print, on a terminal of so many columns or elsewhere. What a flag asks for goes before variables,

@@ -179,6 +179,9 @@ input; 3 the output could not be written, or the system refused; 130 interrupted
 		if out, ok := cmd.OutOrStdout().(*results); ok {
 			out.expect(cmd)
 		}
+		if err := alone(cmd); err != nil {
+			return err
+		}
 		return looks.check()
 	}
 	root.Version = toolVersion()

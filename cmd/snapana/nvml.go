@@ -66,6 +66,7 @@ driver's library is asked, or in a build without cgo nvidia-smi.`,
 	fl.DurationVar(&every, "watch", 0, "repeat every `TIME`, like 1s, until Ctrl-C")
 	fl.Int64Var(&pid, "pid", 0, "show only the process with this `NUMBER` and its children")
 	fl.StringVarP(&record, "output", "o", "", "append each reading to `FILE` (.snapana)")
+	addBrief(fl)
 	fl.BoolVar(&asJSON, "json", false, "print each reading as JSON on one line")
 	return cmd
 }

@@ -36,6 +36,7 @@ type reportFlags struct {
 	format      formatFlag
 	dir         string
 	quiet, json bool
+	brief       bool
 	open        bool
 	failOn      []string
 	total       size
@@ -56,6 +57,7 @@ func (f *reportFlags) add(cmd *cobra.Command) {
 	fl.Lookup("max-page").DefValue = "8MiB"
 	addCapacity(fl, &f.total, ": snapshots do not record it")
 	fl.StringSliceVar(&f.failOn, "fail-on", nil, "end with exit code 1 for these `STATUSES`, such as ghost,capacity")
+	addBrief(fl)
 	fl.BoolVar(&f.json, "json", false, "print report.json instead, and write no folder unless -o names one")
 	f.format.add(cmd)
 }
@@ -81,7 +83,7 @@ func (f *reportFlags) check(cmd *cobra.Command, folder bool) error {
 }
 
 // forPeople reports whether the verdict is printed for people who read it here.
-func (f *reportFlags) forPeople() bool { return !f.quiet && !f.json && f.format == "text" }
+func (f *reportFlags) forPeople() bool { return !f.quiet && !f.json && !f.brief && f.format == "text" }
 
 // writes reports whether a folder is written by a command that does, or does not, where no flag says more.
 func (f *reportFlags) writes(folder bool) bool {
@@ -94,6 +96,7 @@ func (f *reportFlags) run(cmd *cobra.Command, file string, folder bool) error {
 	if err := f.check(cmd, folder); err != nil {
 		return err
 	}
+	f.brief = isBrief(cmd)
 	opt := analyze.Options{Capacity: int64(f.total)}
 	if err := f.drv.read(cmd, &f.in, &opt); err != nil {
 		return err
@@ -215,7 +218,7 @@ the verdict alone.`,
 
 // printReport prints the verdict, the program's phases, and where the memory of each device is.
 func printReport(w io.Writer, r *analyze.Result, o text.Options) error {
-	if err := text.Verdict(w, r, o); err != nil {
+	if err := text.Verdict(w, r, o); err != nil || o.Brief {
 		return err
 	}
 	if err := text.Phases(w, r, o); err != nil {

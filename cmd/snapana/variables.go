@@ -18,7 +18,7 @@ func variable(flag string) string {
 }
 
 // rivals are flags of which a command takes one: where its line has one, the variables of the others are not asked.
-var rivals = [][]string{{"quiet", "json", "format"}, {"nvml", "readings"}, {"sweep", "conf"}, {"dump", "record"}}
+var rivals = [][]string{{"quiet", "json", "format", "brief"}, {"nvml", "readings"}, {"sweep", "conf"}, {"dump", "record"}}
 
 // fromVariables gives flags that the line does not have the values of their variables, as if they stood there.
 func fromVariables(cmd *cobra.Command) error {

@@ -12,7 +12,12 @@ import (
 )
 
 // At prints who lives at an address: what it is at the moment, what lies beside it, and its owners in order.
-func At(w io.Writer, a *address.Answer, o Options) error { return at(a, newDoc(o)).print(w) }
+func At(w io.Writer, a *address.Answer, o Options) error {
+	if o.Brief {
+		return briefAt(a).doc(o).print(w)
+	}
+	return at(a, newDoc(o)).print(w)
+}
 
 // AtMarkdown prints what At prints for an issue or a chat.
 func AtMarkdown(w io.Writer, a *address.Answer) error {

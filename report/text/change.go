@@ -13,6 +13,9 @@ import (
 
 // Change prints what changes of the program come to. why says why it is about that device, if anything.
 func Change(w io.Writer, a *change.Answer, why string, o Options) error {
+	if o.Brief {
+		return briefChange(a).doc(o).print(w)
+	}
 	d := newDoc(o)
 	d.margin = 10
 	d.changeHead(a, why)
@@ -57,6 +60,9 @@ func (d *doc) cutNote(a *change.Answer) {
 
 // Search prints which changes make a run fit.
 func Search(w io.Writer, f *change.Found, why string, o Options) error {
+	if o.Brief {
+		return briefSearch(f).doc(o).print(w)
+	}
 	d := newDoc(o)
 	d.margin = 10
 	d.changeHead(&f.Answer, why)

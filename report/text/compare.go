@@ -19,6 +19,9 @@ const maxRanks = 16
 // Ranks prints the snapshots of a run side by side: the verdicts and who shares them, who differs,
 // and a line for each rank.
 func Ranks(w io.Writer, c *ranks.Comparison, o Options) error {
+	if o.Brief {
+		return briefRanks(c).doc(o).print(w)
+	}
 	d := newDoc(o)
 	d.run(c, o.All)
 	return d.print(w)
@@ -82,6 +85,9 @@ func (d *doc) ranks(c *ranks.Comparison, all bool) {
 
 // Environments prints two environments side by side: what differs, or with All everything.
 func Environments(w io.Writer, c *environment.Comparison, o Options) error {
+	if o.Brief {
+		return briefEnvironments(c).doc(o).print(w)
+	}
 	d := newDoc(o)
 	rows := slices.Clone(c.Rows)
 	if !o.All {

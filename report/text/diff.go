@@ -14,6 +14,9 @@ import (
 
 // Diff prints what two sides differ in, with a table by a kind: o.Top rows of it, 0 for all.
 func Diff(w io.Writer, r *diff.Result, by attribution.Kind, o Options) error {
+	if o.Brief {
+		return briefDiff(r).doc(o).print(w)
+	}
 	d := newDoc(o)
 	d.diff(r, by, o)
 	return d.print(w)

@@ -11,6 +11,9 @@ import (
 
 // Fit prints what a program needs at other values.
 func Fit(w io.Writer, r *fit.Result, o Options) error {
+	if o.Brief {
+		return briefFit(r).doc(o).print(w)
+	}
 	d := newDoc(o)
 	d.predicted(r)
 	return d.print(w)

@@ -15,6 +15,9 @@ import (
 
 // Gates prints what came of limits, and of those on a baseline that were not kept what changed.
 func Gates(w io.Writer, all []gate.Outcome, o Options) error {
+	if o.Brief {
+		return briefGates(all).doc(o).print(w)
+	}
 	d := newDoc(o)
 	d.gates(all)
 	return d.print(w)

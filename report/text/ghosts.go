@@ -14,6 +14,9 @@ import (
 // Ghosts prints who keeps the memory at the end of a snapshot: the verdict, each ghost with its
 // evidence and its fix, then what is held as expected and what could not be matched.
 func Ghosts(w io.Writer, r *analyze.Result, o Options) error {
+	if o.Brief {
+		return briefGhosts(r, o).doc(o).print(w)
+	}
 	d, v := newDoc(o), chart.NewHolders(r, o.Min)
 	d.paragraph(dim.of(chart.ClipLeft(chart.Plain(r.Snapshot.Name), 60)+when(v.Source != "", " with %s", v.Source)), 0, 2)
 	badge := v.Status.Word()

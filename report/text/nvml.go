@@ -30,6 +30,9 @@ type NVMLOptions struct {
 
 // NVML prints a reading of the driver: a table of devices, and of the processes on each.
 func NVML(w io.Writer, r *sidecar.Reading, o NVMLOptions) error {
+	if o.Brief {
+		return briefNVML(r, o.Findings).doc(o.Options).print(w)
+	}
 	d := newDoc(o.Options)
 	reader := "NVML " + cmp.Or(r.NVML.NVML, chart.Unknown)
 	if r.Reader != "" {

@@ -23,6 +23,9 @@ const maxMessages = 20
 // figures, the split of the device's memory, the cause and what to do, then the others, of which All
 // explains each.
 func OOM(w io.Writer, l *oom.Log, o Options) error {
+	if o.Brief {
+		return briefOOM(l).doc(o).print(w)
+	}
 	d := newDoc(o)
 	d.line(dim.of(chart.ClipLeft(chart.Plain(l.Name), 60) + ": " + units.Plural(l.Messages, "out-of-memory message") +
 		when(int64(len(l.Groups)) != l.Messages, ", %d different", len(l.Groups))))

@@ -16,6 +16,9 @@ import (
 // State prints what is live at one moment: the totals, whether they can be trusted, and the
 // live blocks by what the query groups them by, or by call path.
 func State(w io.Writer, a *attribution.Answer, o Options) error {
+	if o.Brief {
+		return briefState(a).doc(o).print(w)
+	}
 	d := newDoc(o)
 	d.stateHead(a)
 	d.gap()

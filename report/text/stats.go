@@ -23,6 +23,9 @@ const maxSeries = 32
 // series, then a row for each other device, the host, and the comparison with a snapshot. All shows
 // every device in full, and every counter of the comparison.
 func Stats(w io.Writer, r *analyze.Stats, o Options) error {
+	if o.Brief {
+		return briefStats(r).doc(o).print(w)
+	}
 	d := newDoc(o)
 	main, from := r.Main()
 	for i := range r.Files {

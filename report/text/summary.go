@@ -17,6 +17,9 @@ import (
 
 // Summary prints facts about a file and its devices, without a judgment, in about 30 lines.
 func Summary(w io.Writer, r *analyze.Result, o Options) error {
+	if o.Brief {
+		return briefSummary(r).doc(o).print(w)
+	}
 	d, s := newDoc(o), r.Snapshot
 	d.margin = 12
 	fact := func(name, text string) { d.labeled(name, cells(text)) }

@@ -35,6 +35,7 @@ type Options struct {
 	Width int   // columns of a line, 0 for the usual ones; brought within bounds
 	ASCII bool  // draw without other characters
 	All   bool  // everything, also where that is long
+	Brief bool  // at most 5 lines: verdict, why, figures, next step, what is missing
 	Top   int   // of a state the rows, or in a tree the calls below each call; 0 is all
 	Min   int64 // in bytes: holders that have less are summed up; ghosts are always printed
 }

@@ -29,6 +29,9 @@ const mostSaved = 10
 // memory is and who allocated it. Without its picture it never takes more
 // than 38 lines of 80 columns.
 func Verdict(w io.Writer, r *analyze.Result, o Options) error {
+	if o.Brief {
+		return briefReport(r).doc(o).print(w)
+	}
 	return outcomeOf(r, newDoc(o)).print(w)
 }
 

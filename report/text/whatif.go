@@ -14,6 +14,9 @@ import (
 // WhatIf prints what other settings would have done to a run. why says why it is about that device,
 // if anything.
 func WhatIf(w io.Writer, a *whatif.Answer, r *allocator.Recorded, why string, o Options) error {
+	if o.Brief {
+		return briefWhatIf(a, r).doc(o).print(w)
+	}
 	d := newDoc(o)
 	d.margin = 10
 	say := func(label string, texts ...string) {
