@@ -355,7 +355,7 @@ func (d *draft) loopOf(p *pass) int32 {
 		stack := d.t.Lives[row].Stack
 		if _, ok := calls[stack]; !ok {
 			calls[stack] = ""
-			if own := d.outside(d.s.Stacks.Get(stack)); own != nil {
+			if own := d.outside(d.stack(stack)); own != nil {
 				calls[stack] = fmt.Sprint(own)
 			}
 		}

@@ -37,7 +37,7 @@ func (r *run) holder(stack []snapshot.FrameID) int {
 // had it last, -1 for none. What a function gets and gives to another call on the same line is gone when that is over;
 // what it keeps in a variable, when the statement behind it is; what it returns is its caller's.
 func (d *draft) dropped(row int32) (event int32, depth int) {
-	own := d.s.Stacks.Get(d.t.Lives[row].Stack)
+	own := d.stack(d.t.Lives[row].Stack)
 	for depth = d.holder(own); depth >= 0; depth = d.caller(own, depth) {
 		if x := d.readAt(row, own, depth, true); x.into >= 0 {
 			return d.t.Lives[x.into].Born, depth
@@ -68,7 +68,7 @@ func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool
 			break
 		}
 		l := &d.t.Lives[next]
-		stack := d.s.Stacks.Get(l.Stack)
+		stack := d.stack(l.Stack)
 		same, back := d.inside(own, stack, d.t.Lives[x.last].Stack, depth)
 		if !same || back {
 			break
@@ -108,7 +108,7 @@ func (r *run) inside(own, stack []snapshot.FrameID, last snapshot.StackID, at in
 		}
 	}
 	a, b := r.s.Frames.Get(own[len(own)-1-at]), r.s.Frames.Get(stack[len(stack)-1-at])
-	return a.File == b.File && a.Name == b.Name, b.Line < r.line(r.s.Stacks.Get(last), at)
+	return a.File == b.File && a.Name == b.Name, b.Line < r.line(r.stack(last), at)
 }
 
 // caller is the depth from outside of the function that called one, without what calls of modules go through; -1 for
@@ -200,14 +200,14 @@ func (d *draft) del(ctx context.Context, where *place, e *Applied) {
 		if p := d.passOf(d.t.Lives[row].Born); p != nil && d.saved(p, row) {
 			continue
 		}
-		own := d.s.Stacks.Get(stack)
+		own := d.stack(stack)
 		for ; depth >= 0; depth = d.caller(own, depth) {
 			x, ok := known[depth]
 			if !ok || row >= x.over {
 				x = d.readAt(row, own, depth, false)
 				known[depth] = x
 			}
-			if x.last > row && d.line(own, depth) != d.line(d.s.Stacks.Get(d.t.Lives[x.last].Stack), depth) {
+			if x.last > row && d.line(own, depth) != d.line(d.stack(d.t.Lives[x.last].Stack), depth) {
 				if d.until(row, d.t.Lives[x.last].Born) {
 					e.count(d.run, row)
 				}

@@ -198,7 +198,7 @@ func (s *sharder) units(p *pass, lists []group, full []int64) (units []sharded, 
 // bounds finds where the forward of the model begins and ends, and where its backward begins: when that of what comes
 // behind, such as a loss, is over.
 func (s *sharder) bounds(p *pass, root *sharded, units []sharded, first snapshot.StackID) {
-	own := s.s.Stacks.Get(first)
+	own := s.stack(first)
 	outer := len(own) - 1 // of the outermost call of a module
 	for outer >= 0 && !frames.Of(s.s, own[outer]).IsModuleCall() {
 		outer--
@@ -207,7 +207,7 @@ func (s *sharder) bounds(p *pass, root *sharded, units []sharded, first snapshot
 	root.from, root.next = units[0].from, units[len(units)-1].next
 	for row := p.rows.from; row < p.rows.to && s.t.Lives[row].Born < p.begin; row++ {
 		l := &s.t.Lives[row]
-		stack := s.s.Stacks.Get(l.Stack)
+		stack := s.stack(l.Stack)
 		at := len(stack) - len(around) // of the frame inside of them
 		switch {
 		case at > 0 && slices.Equal(stack[at:], around) && frames.Of(s.s, stack[at-1]).IsModuleCall():

@@ -46,7 +46,7 @@ func (r *run) modules(descend bool, takes func(stack []snapshot.FrameID, depth i
 	index := map[string]int32{}
 	for i := range ats {
 		ats[i].group = -1
-		stack := r.s.Stacks.Get(snapshot.StackID(i))
+		stack := r.stack(snapshot.StackID(i))
 		if r.phases[i] != inProgram {
 			continue
 		}
@@ -100,12 +100,12 @@ func (r *run) callsIn(p *pass, ats []at, groups []group) {
 	var first, last snapshot.StackID
 	comes := map[snapshot.StackID]int{} // how often each stack allocates
 	for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
-		if stack := r.t.Lives[row].Stack; ats[stack].group >= 0 {
+		if stack := r.alike[r.t.Lives[row].Stack]; ats[stack].group >= 0 {
 			comes[stack]++
 		}
 	}
 	for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
-		stack := r.t.Lives[row].Stack
+		stack := r.alike[r.t.Lives[row].Stack]
 		g := ats[stack].group
 		if g < 0 {
 			if r.phases[stack] == inProgram {
@@ -150,7 +150,7 @@ func (r *run) back(first, now snapshot.StackID, again bool) bool {
 	if first == now {
 		return true
 	}
-	a, b := r.s.Stacks.Get(first), r.s.Stacks.Get(now)
+	a, b := r.stack(first), r.stack(now)
 	for len(a) > 0 && len(b) > 0 {
 		x, y := a[len(a)-1], b[len(b)-1]
 		if x != y {
@@ -281,7 +281,7 @@ func (r *run) place(line string) *place {
 	}
 	p := &place{make([]int32, r.s.Stacks.Len()+1)}
 	for i := range p.depths {
-		stack := r.s.Stacks.Get(snapshot.StackID(i))
+		stack := r.stack(snapshot.StackID(i))
 		for depth := range stack {
 			if at[stack[len(stack)-1-depth]] {
 				p.depths[i] = int32(depth) + 1

@@ -96,3 +96,32 @@ func TestOdd(t *testing.T) {
 		}
 	}
 }
+
+// TestNative holds that frames of C++ between those of Python, which differ from call to call, hide no call of a module.
+func TestNative(t *testing.T) {
+	in := built(t, build.Options{}, func(d *build.Device) {
+		for range 2 {
+			var kept []*build.Block
+			for call := range 3 {
+				native := []string{"libtorch.so:1:at::empty", "libpython.so:" + string(rune('1'+call)) + ":call"}
+				for _, line := range []string{"/app/block.py:3:forward", "/app/block.py:4:forward"} {
+					d.Stack = within(append(slices.Clone(native), line)...)
+					kept = append(kept, d.Alloc(4<<20), d.Alloc(2<<20))
+				}
+			}
+			d.Stack = build.NewStack(torch+"autograd/graph.py:8:_engine_run_backward", torch+"_tensor.py:7:backward",
+				"/app/train.py:9:main")
+			for _, b := range slices.Backward(kept) {
+				d.Free(d.Alloc(1 << 20))
+				d.Free(b)
+			}
+		}
+	})
+	a, err := change.Ask(t.Context(), in, []change.Change{parse(t, "checkpoint=model.py:7")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := &a.Changes[0]; c.Modules != 3 || c.OfThose != 3 {
+		t.Errorf("%d of %d modules, want 3 of 3", c.Modules, c.OfThose)
+	}
+}

@@ -2,6 +2,7 @@ package change
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"sort"
 
@@ -20,7 +21,9 @@ type run struct {
 	steps *steps.Result
 	uses  *category.Table
 
-	phases []phase // by stack
+	stacks [][]snapshot.FrameID // by stack, its frames of Python; the others lie anywhere between where C++ was recorded too
+	alike  []snapshot.StackID   // by stack, the first with the same frames of Python
+	phases []phase              // by stack
 	trains bool
 	warm   int // the first row that the trace allocated
 	passes []pass
@@ -65,6 +68,22 @@ type span struct{ from, to int32 }
 func read(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result, uses *category.Table) *run {
 	r := &run{s: s, t: t, steps: st, uses: uses}
 	r.warm, _ = slices.BinarySearchFunc(t.Lives, 0, func(l timeline.Life, e int32) int { return cmp.Compare(l.Born, e) })
+	r.stacks = make([][]snapshot.FrameID, s.Stacks.Len()+1)
+	r.alike = make([]snapshot.StackID, len(r.stacks))
+	first := map[string]snapshot.StackID{}
+	for i := range r.stacks {
+		id := snapshot.StackID(i)
+		r.stacks[i], r.alike[i] = r.python(s.Stacks.Get(id)), id
+		if len(r.stacks[i]) == len(s.Stacks.Get(id)) {
+			continue
+		}
+		key := fmt.Sprint(r.stacks[i])
+		if other, ok := first[key]; ok {
+			r.alike[i] = other
+		} else {
+			first[key] = id
+		}
+	}
 	r.phases = make([]phase, s.Stacks.Len()+1)
 	for i := range r.phases {
 		r.phases[i] = r.phaseOf(snapshot.StackID(i))
@@ -79,6 +98,21 @@ func read(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result, uses *ca
 	r.findPasses()
 	r.findNodes()
 	return r
+}
+
+// stack gives the frames of Python of a stack.
+func (r *run) stack(id snapshot.StackID) []snapshot.FrameID { return r.stacks[id] }
+
+// python gives the frames of a stack that are of Python, all of one that has none.
+func (r *run) python(stack []snapshot.FrameID) []snapshot.FrameID {
+	native := func(id snapshot.FrameID) bool { return !frames.Of(r.s, id).Has(frames.Python) }
+	switch i := slices.IndexFunc(stack, native); {
+	case i < 0:
+		return stack
+	case !slices.ContainsFunc(stack, func(id snapshot.FrameID) bool { return !native(id) }):
+		return stack
+	}
+	return slices.DeleteFunc(slices.Clone(stack), native)
 }
 
 func (r *run) phaseOf(stack snapshot.StackID) phase {

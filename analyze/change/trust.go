@@ -33,6 +33,7 @@ const (
 	Types       DoubtKind = "types"        // the file does not record the types of elements
 	Temporaries DoubtKind = "temporaries"  // what an optimizer makes for one parameter was not seen
 	Strategy    DoubtKind = "strategy"     // there are several ways to do it, of which one was replayed
+	Variable    DoubtKind = "variable"     // a variable may keep the last block that leaks until it is assigned anew
 	NotReplayed DoubtKind = "not_replayed" // the replay does not give recorded addresses
 	BeyondCut   DoubtKind = "beyond_cut"   // the recording ends where a request failed
 )
@@ -89,8 +90,12 @@ func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 			a.Doubts = append(a.Doubts, v)
 		}
 		for _, k := range c.Assumptions {
-			if k.Kind == SingleTensor {
+			switch k.Kind {
+			case SingleTensor:
 				a.Doubts = append(a.Doubts, Doubt{Kind: Temporaries, Change: c.Change, below: near, above: near})
+			case OnlyLeak:
+				one := share(c.Bytes/max(c.Blocks, 1), peak)
+				a.Doubts = append(a.Doubts, Doubt{Kind: Variable, Change: c.Change, above: one})
 			}
 		}
 	}

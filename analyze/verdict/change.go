@@ -62,6 +62,8 @@ func doubted(v *change.Doubt) string {
 		return v.Change + ": what the optimizer makes for one parameter is inferred from what it made for all."
 	case change.Strategy:
 		return v.Change + ": there are several ways to do it, which take other buffers."
+	case change.Variable:
+		return v.Change + ": a variable may keep the last block until it is assigned anew."
 	case change.NotReplayed:
 		return "The replay does not reproduce the recorded addresses."
 	case change.BeyondCut:
