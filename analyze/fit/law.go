@@ -121,9 +121,9 @@ func along(m term, n int64, p Point) *law {
 // no law fits them to the byte. There must be two points at least.
 func findLaw(all []term, points []Point, sizes []int64) *law {
 	distinct := distinctPoints(points)
-	for i, m := range all {
+	for _, m := range append(all[:len(all):len(all)], term{3}) { // the last for what is made of all triples of a batch
 		if goesWith(m, points, sizes) {
-			return along(all[i], sizes[0], points[0])
+			return along(m, sizes[0], points[0])
 		}
 	}
 	for n := 2; n <= 3 && n <= distinct; n++ {

@@ -69,8 +69,12 @@ func newModel(r *recording, others []*recording, partners [][]int32, all []term,
 	return m
 }
 
-// lawOf is the law of sizes in so many recordings, of which the first is that of the skeleton.
+// lawOf is the law of sizes in so many recordings, of which the first is that of the skeleton. What only some of them have,
+// as of a kernel that is chosen by shape, may be matched to what it is not: no square is made of it.
 func lawOf(all []term, points []Point, sizes []int64, recordings int) *law {
+	if len(points) < recordings {
+		all = slices.DeleteFunc(slices.Clone(all), func(m term) bool { return m[0] > 1 || m[1] > 1 })
+	}
 	if len(points) > 1 {
 		if l := findLaw(all, points, sizes); l != nil {
 			if len(points) < recordings {
@@ -216,11 +220,12 @@ type observed struct {
 	laws        map[int32]bool // those that are not proven
 }
 
-// varies reports whether the sizes of a slot depend on the data.
+// varies reports whether the sizes of a slot depend on the data. Where they differ too much the slot is not one call: the
+// order of calls does.
 func (v *observed) varies(steps bool) bool {
-	const several = 4
+	const several, much = 4, 16
 	if steps {
-		return v.least < v.most && v.unproven > 0
+		return v.least < v.most && v.most < much*v.least && v.unproven > 0
 	}
 	return len(v.laws) >= several && 5*v.unproven >= int(v.rows)
 }

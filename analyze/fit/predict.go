@@ -140,7 +140,8 @@ func (f *fitter) loops() bool {
 }
 
 // layouts are the least and the most bytes to reserve for so many that are allocated, if the layout were as good or as bad as
-// any that was recorded. What a segment has to spare counts for less the more there are: it goes with the root.
+// any that was recorded. What a segment has to spare counts for less the more there are: it goes with the root. It may stay
+// as large where less is allocated.
 func (f *fitter) layouts(allocated int64) (least, most int64) {
 	least, most = math.MaxInt64, allocated
 	for _, r := range f.all {
@@ -149,8 +150,9 @@ func (f *fitter) layouts(allocated int64) (least, most int64) {
 		}
 		was := max(r.Timeline.PeakAllocated.Bytes, 1)
 		spare := float64(r.Timeline.PeakReserved.Bytes - was)
-		n := allocated + int64(spare*math.Sqrt(float64(allocated)/float64(was)))
-		least, most = min(least, n), max(most, n)
+		root := math.Sqrt(float64(allocated) / float64(was))
+		least = min(least, allocated+int64(spare*root))
+		most = max(most, allocated+int64(spare*max(root, 1)))
 	}
 	return least, most
 }
@@ -221,7 +223,7 @@ func (f *fitter) predict(p Point) (Prediction, error) {
 		}
 		out.ReservedLow, out.ReservedHigh = min(out.ReservedLow, o.ReservedPeak), max(out.ReservedHigh, o.ReservedPeak)
 	}
-	if f.doublings(p) > 0 {
+	if f.doublings(p) > 0 || len(f.all) == 1 {
 		least, most := f.layouts(out.AllocatedPeak)
 		out.ReservedLow, out.ReservedHigh = min(out.ReservedLow, least), max(out.ReservedHigh, most)
 	}
