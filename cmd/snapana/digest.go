@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -158,8 +158,10 @@ func (f *digestFlags) one(cmd *cobra.Command, path string) (json.Digested, error
 	if stopped := cmd.Context().Err(); stopped != nil {
 		return out, stopped
 	}
-	if err != nil {
-		d = digest.Failed(d.Source, errors.New(failure.Line(explain(cmd.Context(), err).Error())))
+	advised := ""
+	if err != nil { // what to do about it is said here alone: who reads the digest cannot
+		d = digest.Failed(d.Source, errors.New(failure.Line(plainly(err).Error())))
+		advised = failure.Line(explain(cmd.Context(), err).Error())
 	}
 	data, err := d.Encode()
 	if err != nil {
@@ -168,7 +170,7 @@ func (f *digestFlags) one(cmd *cobra.Command, path string) (json.Digested, error
 			return out, err
 		}
 	}
-	out.Path, out.Fault, out.Bytes = input.Join(f.dir, d.Source.Name()), d.Fault, len(data)
+	out.Path, out.Fault, out.Bytes = input.Join(f.dir, d.Source.Name()), cmp.Or(advised, d.Fault), len(data)
 	return out, written(place.Write(cmd.Context(), out.Path, data))
 }
 
@@ -197,21 +199,10 @@ type readFlags struct {
 func (f *readFlags) add(fl *pflag.FlagSet) { f.in.add(fl) }
 
 // ready reads the rules.
-func (f *readFlags) ready(ctx context.Context) (err error) {
-	if f.rules, err = f.in.readRules(ctx); err != nil || f.in.rules == "" {
-		return err
-	}
-	file, err := input.Open(ctx, f.in.rules)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	h := sha256.New()
-	if _, err := io.Copy(h, io.LimitReader(file, maxRules)); err != nil {
-		return err
-	}
-	f.hash = hex.EncodeToString(h.Sum(nil)[:8])
-	return nil
+func (f *readFlags) ready(ctx context.Context) error {
+	rules, hash, err := f.in.hashRules(ctx)
+	f.rules, f.hash = rules, hex.EncodeToString(hash[:min(len(hash), 8)])
+	return err
 }
 
 // options tells digests apart that are of one file and differ.

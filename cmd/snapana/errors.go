@@ -17,6 +17,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/window"
 	"github.com/snapana/snapana/report"
 	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/report/text"
@@ -260,6 +261,17 @@ func newHelp(root *cobra.Command) *cobra.Command {
 }
 
 const moreBytes = "if you trust it, allow more with --max-bytes"
+
+// plainly is an error of reading a file without what to do about it in flags of the program.
+func plainly(err error) error {
+	if fault := (*snapshot.FormatError)(nil); errors.As(err, &fault) {
+		return fault
+	}
+	if none := (*window.Error)(nil); errors.As(err, &none) {
+		return none
+	}
+	return err
+}
 
 // inFlags adds to an error of reading what to do about it, in flags and commands of the program.
 func inFlags(err error) error {

@@ -30,6 +30,7 @@ import (
 	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/report/fleet"
 	"github.com/snapana/snapana/report/place"
+	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/input"
 )
@@ -256,8 +257,17 @@ func (f *fleetFlags) job(cmd *cobra.Command, args []string, most int) (*fleet.Jo
 	if err != nil {
 		return nil, err
 	}
+	layout := given(f.laying)
+	if layout == nil && ranks > 0 {
+		layout = []string{fmt.Sprintf("--world-size=%d", ranks)}
+	}
 	if len(files) == 0 {
-		_, err := fmt.Fprintf(cmd.OutOrStdout(), "# All digests are there. Next: snapana ranks %s\n", failure.Line(f.dir))
+		next := "snapana ranks " + text.Arg(f.dir)
+		for _, flag := range layout {
+			name, value, _ := strings.Cut(flag, "=")
+			next += " " + name + "=" + text.Arg(value)
+		}
+		_, err := fmt.Fprintf(cmd.OutOrStdout(), "# All digests are there. Next: %s\n", next)
 		return nil, written(err)
 	}
 	plan := fleet.Cut(files, most)
@@ -273,10 +283,7 @@ func (f *fleetFlags) job(cmd *cobra.Command, args []string, most int) (*fleet.Jo
 	data := plan.Encode()
 	name := sha256.Sum256([]byte(dir))
 	job := &fleet.Job{Plan: plan, Program: program, Dir: dir, File: input.Join(dir, fleet.Name(data)),
-		Name: "snapana-" + hex.EncodeToString(name[:4]), Flags: given(f.reading), Layout: given(f.laying)}
-	if job.Layout == nil && ranks > 0 {
-		job.Layout = []string{fmt.Sprintf("--world-size=%d", ranks)}
-	}
+		Name: "snapana-" + hex.EncodeToString(name[:4]), Flags: given(f.reading), Layout: layout}
 	return job, written(place.Write(cmd.Context(), job.File, data))
 }
 

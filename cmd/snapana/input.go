@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -306,27 +307,33 @@ const maxRules = 1 << 20
 
 // readRules reads the rules that the command line names, if any.
 func (f *inputFlags) readRules(ctx context.Context) ([]category.Rule, error) {
+	rules, _, err := f.hashRules(ctx)
+	return rules, err
+}
+
+// hashRules is readRules that also tells files of rules apart: hash is that of the file, nil where none is named.
+func (f *inputFlags) hashRules(ctx context.Context) (rules []category.Rule, hash []byte, err error) {
 	if f.rules == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
 	file, err := input.Open(ctx, f.rules)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer file.Close()
 	data, err := io.ReadAll(io.LimitReader(file, maxRules+1))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(data) > maxRules {
-		return nil, fail(failure.BadSettings, "%s: more than %s of rules; is it the right file?", f.rules,
+		return nil, nil, fail(failure.BadSettings, "%s: more than %s of rules; is it the right file?", f.rules,
 			units.Bytes(maxRules))
 	}
-	rules, err := category.ParseRules(data)
-	if err != nil {
-		err = fail(failure.BadSettings, "%s: %w", f.rules, err)
+	if rules, err = category.ParseRules(data); err != nil {
+		return nil, nil, fail(failure.BadSettings, "%s: %w", f.rules, err)
 	}
-	return rules, err
+	sum := sha256.Sum256(data)
+	return rules, sum[:], nil
 }
 
 // analyze reads the snapshot that the command line names and analyzes it by the rules that it
