@@ -119,6 +119,9 @@ func (f *Folder) Done(ctx context.Context, src *Source) bool {
 	})
 }
 
+// Has reports whether there is a file of the name that the digest of a file has whose content is known.
+func (f *Folder) Has(src *Source) bool { return slices.Contains(f.names[src.prefix()], src.Name()) }
+
 // Tried reports whether a digest says that the file could not be read.
 func (f *Folder) Tried(src *Source) bool {
 	unread := Source{Path: src.Path}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"strings"
 
@@ -57,6 +58,7 @@ type digestFlags struct {
 	dir        string
 	redo, json bool
 	there      *digest.Folder
+	files      place.Series
 	mark       bool // a file that is being read has a digest that says so, which stays when the program is killed
 }
 
@@ -171,7 +173,18 @@ func (f *digestFlags) one(cmd *cobra.Command, path string) (json.Digested, error
 		}
 	}
 	out.Path, out.Fault, out.Bytes = input.Join(f.dir, d.Source.Name()), cmp.Or(advised, d.Fault), len(data)
-	return out, written(place.Write(cmd.Context(), out.Path, data))
+	if d.Fault != "" || f.there.Has(&d.Source) {
+		return out, written(f.files.Write(cmd.Context(), out.Path, data))
+	}
+	err = f.files.Add(cmd.Context(), out.Path, data)
+	if errors.Is(err, fs.ErrExist) { // by now: another task read the same file
+		if there, e := digest.Open(cmd.Context(), out.Path); e == nil && there.Fault == "" &&
+			there.Source.Options == d.Source.Options {
+			return json.Digested{File: path, Skipped: true}, nil
+		}
+		err = f.files.Write(cmd.Context(), out.Path, data)
+	}
+	return out, written(err)
 }
 
 var errKilled = errors.New("the task that read it was killed, as for using too much memory, or it still runs")
@@ -184,7 +197,7 @@ func (f *digestFlags) begin(ctx context.Context, src digest.Source) (path string
 		return "", err
 	}
 	path = input.Join(f.dir, d.Source.Name())
-	return path, written(place.Write(ctx, path, data))
+	return path, written(f.files.Write(ctx, path, data))
 }
 
 // readFlags are those that say how snapshots are read whose digests are made.

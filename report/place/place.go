@@ -10,6 +10,8 @@ package place
 
 import (
 	"bufio"
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,15 +57,39 @@ const plainMode = 0o644
 // replaces stays as well, and so does its owner where the system allows that; a new file has 0644 less the
 // umask. A link is replaced, not followed. The error is a *fs.PathError with the path.
 func Write(ctx context.Context, path string, data []byte) error {
-	return writeFile(ctx, path, &File{Data: data})
+	return new(Series).Write(ctx, path, data)
 }
 
 // WriteBy is Write of what fill writes.
 func WriteBy(ctx context.Context, path string, fill func(w io.Writer) error) error {
-	return writeFile(ctx, path, &File{Fill: fill})
+	return new(Series).write(ctx, path, &File{Fill: fill})
 }
 
-func writeFile(ctx context.Context, path string, file *File) (err error) {
+// Series writes files one after the other. What writers that were killed left in a folder it looks for once, before its
+// first file there: a folder of digests may have a hundred thousand names, and each may be a question to a server. It is
+// for one goroutine.
+type Series struct{ swept map[string]bool }
+
+// Write is the function Write.
+func (s *Series) Write(ctx context.Context, path string, data []byte) error {
+	return s.write(ctx, path, &File{Data: data})
+}
+
+// Add is Write of a file that whoever else writes it writes alike: in a store, one that is there by then stays, and the
+// error is fs.ErrExist. Stores that know no conditions are written to as by Write.
+func (s *Series) Add(ctx context.Context, path string, data []byte) error {
+	remote, err := store.Is(path)
+	if err != nil || !remote {
+		return cmp.Or(err, s.Write(ctx, path, data))
+	}
+	err = store.Put(ctx, path, bytes.NewReader(data), int64(len(data)), true)
+	if errors.Is(err, errors.ErrUnsupported) {
+		err = s.Write(ctx, path, data)
+	}
+	return err
+}
+
+func (s *Series) write(ctx context.Context, path string, file *File) (err error) {
 	if remote, err := store.Is(path); err != nil {
 		return err
 	} else if remote {
@@ -73,7 +99,13 @@ func writeFile(ctx context.Context, path string, file *File) (err error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("it is %s, not a file", kind(info.Mode()))}
 	}
-	sweep(dir, func(string) bool { return false })
+	if !s.swept[dir] {
+		sweep(dir, func(string) bool { return false })
+		if s.swept == nil {
+			s.swept = map[string]bool{}
+		}
+		s.swept[dir] = true
+	}
 	tmp, f, err := fresh(dir, func(name string) (*os.File, error) {
 		return os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, modeFor(path))
 	})

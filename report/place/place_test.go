@@ -403,3 +403,18 @@ func TestFillFails(t *testing.T) {
 		t.Errorf("the folder has %q", got)
 	}
 }
+
+// TestSeries looks for what others left once, before the first of many files in a folder.
+func TestSeries(t *testing.T) {
+	dir := t.TempDir()
+	var all Series
+	for i, want := range []int{0, 1} {
+		put(t, filepath.Join(dir, ".snapana-1-1"), "left")
+		if err := all.Write(t.Context(), filepath.Join(dir, "a"), []byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if got := left(t, dir, "a"); len(got) != want {
+			t.Errorf("after file %d there is %q", i, got)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math/rand/v2"
 	"os"
 	"time"
 
@@ -49,7 +50,8 @@ func send(ctx context.Context, name string, file *File) error {
 // putAll puts files into a folder in a store, in place of those there that are ours. With fresh nothing may be
 // there, or the error is fs.ErrExist.
 func putAll(ctx context.Context, dir string, files []File, ours func(name string) bool, fresh bool) (err error) {
-	err = store.Put(ctx, store.Join(dir, mark), bytes.NewReader(nil), 0, true)
+	own := fmt.Appendf(nil, "%016x", rand.Uint64()) // so that the writer knows its mark by its content
+	err = store.Put(ctx, store.Join(dir, mark), bytes.NewReader(own), int64(len(own)), true)
 	if errors.Is(err, fs.ErrExist) {
 		return busy(dir)
 	} else if err != nil {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -138,5 +139,41 @@ func TestStoreFails(t *testing.T) {
 	err := Create(store.With(t.Context()), "s3://bucket/out", pages("x"), pageOurs)
 	if keys := s.Keys(t); !errors.Is(err, fs.ErrPermission) || len(keys) > 0 {
 		t.Errorf("%v, left %v", err, keys)
+	}
+}
+
+// TestAdd leaves what another put in the meantime, knows its own after an answer that was lost, and writes where the
+// store knows no conditions.
+func TestAdd(t *testing.T) {
+	s := s3.New(t)
+	ctx := store.With(t.Context())
+	var all Series
+	const name = "s3://bucket/out/a.digest"
+	if err := all.Add(ctx, name, []byte("one")); err != nil {
+		t.Fatal(err)
+	}
+	if err := all.Add(ctx, name, []byte("two")); !errors.Is(err, fs.ErrExist) || got(t, name) != "one" {
+		t.Errorf("%v, %q", err, got(t, name))
+	}
+	s.Fault(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if r.Header.Get("If-None-Match") != "" {
+			s3.Refuse(w, 501, "NotImplemented")
+			return true
+		}
+		return false
+	})
+	if err := all.Add(ctx, name, []byte("two")); err != nil || got(t, name) != "two" {
+		t.Errorf("%v, %q", err, got(t, name))
+	}
+	var puts atomic.Int64
+	s.Fault(func(w http.ResponseWriter, r *http.Request, serve http.Handler) bool {
+		if r.Method != http.MethodPut || puts.Add(1) > 1 {
+			return false
+		}
+		serve.ServeHTTP(httptest.NewRecorder(), r)
+		panic(http.ErrAbortHandler)
+	})
+	if err := Create(ctx, "s3://bucket/new", pages("x"), pageOurs); err != nil || puts.Load() < 2 {
+		t.Errorf("%v, %d times put", err, puts.Load())
 	}
 }

@@ -2,6 +2,8 @@ package store
 
 import (
 	"context"
+	"crypto/md5"
+	"encoding/hex"
 	"errors"
 	"io"
 	"io/fs"
@@ -14,7 +16,7 @@ import (
 const mostPut = 5 << 30
 
 // Put writes an object as a whole, in one request: until it is over, what was there before stays. With fresh, nothing
-// may be there, or the error is fs.ErrExist.
+// may be there, or the error is fs.ErrExist; in a store that cannot tell, errors.ErrUnsupported.
 func Put(ctx context.Context, name string, data io.ReaderAt, size int64, fresh bool) error {
 	s := from(ctx)
 	bucket, key, err := split(name)
@@ -26,21 +28,40 @@ func Put(ctx context.Context, name string, data io.ReaderAt, size int64, fresh b
 	case size > mostPut:
 		err = &fault{"is more than 5 GiB, which a store does not take at once", nil}
 	default:
+		tried := 0
 		err = s.do(ctx, bucket, func(c *minio.Core) error {
+			tried++
 			opt := minio.PutObjectOptions{SendContentMd5: true, DisableMultipart: true, ContentType: kind(key),
 				DisableContentSha256: size == 0} // else nothing is sent in pieces, which stores refuse
 			if fresh {
 				opt.SetMatchETagExcept("*")
 			}
 			_, err := c.Client.PutObject(ctx, bucket, key, io.NewSectionReader(data, 0, size), size, opt)
+			if fresh && tried > 1 && minio.ToErrorResponse(err).Code == "PreconditionFailed" && is(ctx, c, bucket, key, data, size) {
+				return nil // an earlier try wrote it, and its answer was lost
+			}
 			return err
 		})
 	}
-	if code := minio.ToErrorResponse(err).Code; fresh && err != nil &&
-		(code == "PreconditionFailed" || code == "ConditionalRequestConflict") {
-		err = &fault{"is there by now", fs.ErrExist}
+	if answer := minio.ToErrorResponse(err); fresh && err != nil {
+		switch {
+		case answer.Code == "PreconditionFailed" || answer.Code == "ConditionalRequestConflict":
+			err = &fault{"is there by now", fs.ErrExist}
+		case answer.StatusCode == 501 || answer.Code == "NotImplemented":
+			err = &fault{"the store cannot tell whether something is there by now", errors.ErrUnsupported}
+		}
 	}
 	return s.explain(ctx, "write", name, err)
+}
+
+// is reports whether an object is what was to be put, by the MD5 that stores have for a tag of what was put at once.
+func is(ctx context.Context, c *minio.Core, bucket, key string, data io.ReaderAt, size int64) bool {
+	h := md5.New()
+	if _, err := io.Copy(h, io.NewSectionReader(data, 0, size)); err != nil {
+		return false
+	}
+	info, err := c.StatObject(ctx, bucket, key, minio.StatObjectOptions{})
+	return err == nil && info.Size == size && info.ETag == hex.EncodeToString(h.Sum(nil))
 }
 
 // kind is what a browser takes an object for.
