@@ -98,7 +98,7 @@ func Replace(ctx context.Context, dir string, files []File, ours func(name strin
 	if err != nil {
 		return err
 	}
-	unlock, locked, err := lock(dir)
+	unlock, locked, err := lock(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func Mend(ctx context.Context, dir string, ours func(name string) bool) error {
 		if !Temporary(e.Name()) || !e.IsDir() {
 			continue
 		}
-		unlock, locked, err := lock(dir)
+		unlock, locked, err := lock(ctx, dir)
 		if err != nil {
 			return err
 		}
@@ -370,13 +370,17 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// patience is how long a folder may be locked by another writer, which takes it milliseconds, or
-// seconds where files are long.
-const patience = 10 * time.Second
+// patience is how long another writer, that has locked a folder, may write nothing.
+var patience = 10 * time.Second
 
-// lock waits until no other writer is at a folder. locked is false where the system has no locks on folders.
-func lock(dir string) (unlock func(), locked bool, err error) {
-	for end := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
+// lock waits until no other writer is at a folder, or ctx is done. locked is false where the system has no locks on
+// folders.
+func lock(ctx context.Context, dir string) (unlock func(), locked bool, err error) {
+	end, last, look := time.Now().Add(patience), made{}, time.Time{}
+	for ; ; time.Sleep(5 * time.Millisecond) {
+		if err := ctx.Err(); err != nil {
+			return nil, false, err
+		}
 		f, err := os.Open(dir)
 		if err != nil {
 			return nil, false, err
@@ -393,9 +397,53 @@ func lock(dir string) (unlock func(), locked bool, err error) {
 			}
 		}
 		f.Close() // by now another folder may be in its place
-		if time.Now().After(end) {
+		now := time.Now()
+		if now.Sub(look) > patience/20 {
+			look = now
+			if is := making(dir); is != last {
+				last, end = is, now.Add(patience)
+			}
+		}
+		if now.After(end) {
 			return nil, false, fmt.Errorf("another program has locked %s, or writes to it: try again, "+
 				"or write elsewhere", dir)
+		}
+	}
+}
+
+// made is how much of what is in the making there is.
+type made struct{ files, bytes int64 }
+
+// making is how much writers have made in a folder and beside it, of what is not in its place yet.
+func making(dir string) (m made) {
+	for _, in := range []string{dir, filepath.Dir(dir)} {
+		d, err := os.Open(in)
+		if err != nil {
+			continue
+		}
+		names, _ := d.Readdirnames(mostSwept)
+		d.Close()
+		for _, name := range names {
+			if Temporary(name) {
+				m.add(filepath.Join(in, name), 2)
+			}
+		}
+	}
+	return m
+}
+
+// add adds what is in a folder, so many folders deep.
+func (m *made) add(dir string, deep int) {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		info, err := e.Info()
+		switch {
+		case err != nil:
+		case info.IsDir() && deep > 1:
+			m.add(filepath.Join(dir, e.Name()), deep-1)
+		default:
+			m.files++
+			m.bytes += info.Size()
 		}
 	}
 }

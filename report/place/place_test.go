@@ -418,3 +418,43 @@ func TestSeries(t *testing.T) {
 		}
 	}
 }
+
+// TestPatience waits for another writer as long as that one gets on, and no longer.
+func TestPatience(t *testing.T) {
+	usual := patience
+	patience = 400 * time.Millisecond
+	t.Cleanup(func() { patience = usual })
+	root := t.TempDir()
+	dir := filepath.Join(root, "r")
+	mustWrite(t, dir, "old")
+	locked := func() *os.File {
+		t.Helper()
+		f, err := os.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if free, known := flock(f, false); !free || !known {
+			t.Skip("no locks here")
+		}
+		return f
+	}
+	f := locked()
+	if err := write(dir, "new"); err == nil || !strings.Contains(err.Error(), "another program has locked") {
+		t.Errorf("beside a writer that writes nothing: %v", err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	if err := Replace(ctx, dir, []File{{Name: "a"}}, isOurs); !errors.Is(err, context.Canceled) {
+		t.Errorf("once it is stopped: %v", err)
+	}
+	go func() {
+		for i := range 10 {
+			put(t, filepath.Join(root, ".snapana-1-1", "index.html"), strings.Repeat("x", i))
+			time.Sleep(patience / 4)
+		}
+		f.Close()
+	}()
+	if err := write(dir, "new"); err != nil || read(t, dir) != "new" {
+		t.Errorf("beside a writer that gets on: %v", err)
+	}
+}

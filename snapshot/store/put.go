@@ -37,7 +37,8 @@ func Put(ctx context.Context, name string, data io.ReaderAt, size int64, fresh b
 				opt.SetMatchETagExcept("*")
 			}
 			_, err := c.Client.PutObject(ctx, bucket, key, io.NewSectionReader(data, 0, size), size, opt)
-			if fresh && tried > 1 && minio.ToErrorResponse(err).Code == "PreconditionFailed" && is(ctx, c, bucket, key, data, size) {
+			if fresh && tried > 1 && minio.ToErrorResponse(err).Code == "PreconditionFailed" &&
+				is(ctx, c, bucket, key, data, size) {
 				return nil // an earlier try wrote it, and its answer was lost
 			}
 			return err
