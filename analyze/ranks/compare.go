@@ -34,6 +34,7 @@ type Comparison struct {
 	Outliers       []Outlier   `json:"outliers"` // furthest above the median first, 8 at most
 	Extras         []Extra     `json:"extras"`   // most bytes first, 8 at most
 	Stragglers     []Straggler `json:"stragglers"`
+	Uncounted      []Uncounted `json:"uncounted"`
 	Mesh           *Mesh       `json:"mesh"`  // how ranks are laid out, nil where nobody says and nothing tells
 	Hosts          []Host      `json:"hosts"` // that stand out as a whole
 	Odd            []Odd       `json:"odd"`   // settings in which some ranks differ from most
@@ -89,12 +90,19 @@ type Extra struct {
 	Most  int64  `json:"most"` // of another rank, at most
 }
 
-// Straggler is a rank that did fewer steps than the others and did not fail. It is told only of traces that begin with
-// the program.
+// Straggler is a rank that did fewer steps than others with steps of the same kind, and did not fail. It is told only of
+// traces that begin with the program.
 type Straggler struct {
 	Rank   int   `json:"row"`
+	Late   int64 `json:"late_us"` // it began so much later than the median of them, 0 for less than a tenth of their time
 	Steps  int64 `json:"steps"`
-	Median int64 `json:"median"`
+	Median int64 `json:"median"` // of those with steps of the same kind
+}
+
+// Uncounted are ranks whose steps are not compared: too few others have steps of their kind.
+type Uncounted struct {
+	Unit  string `json:"unit"` // what a step of them is
+	Ranks []int  `json:"rows"` // of Comparison.Ranks
 }
 
 // Host is a machine, or a folder of dumps, all of whose ranks stand out.
@@ -407,9 +415,12 @@ func (c *Comparison) standing() {
 }
 
 // differences are up to three places of which a rank has most more than the median rank like it has, and
-// at least a tenth of what it has more in all.
+// at least a tenth of what it has more in all. Of ranks without stacks nobody knows what they have from a place.
 func (c *Comparison) differences(k *Rank) []Difference {
 	all := []Difference{}
+	if !slices.ContainsFunc(k.sites, func(s site) bool { return s.name != noStack }) {
+		return all
+	}
 	values := make([]int64, 0, c.Peaks)
 	for _, s := range k.sites {
 		if s.bytes < k.Over/10 {
@@ -417,11 +428,11 @@ func (c *Comparison) differences(k *Rank) []Difference {
 		}
 		values = values[:0]
 		for i := range c.Ranks {
-			if o := &c.Ranks[i]; o.Active >= 0 && o.class == k.class {
+			if o := &c.Ranks[i]; o.Active >= 0 && o.class == k.class && (o.placed() || s.name == noStack) {
 				values = append(values, o.at(s.name))
 			}
 		}
-		if m := median(values); s.bytes-m >= k.Over/10 {
+		if m := median(values); len(values) >= fewest && s.bytes-m >= k.Over/10 {
 			all = append(all, Difference{s.name.Value(), s.bytes, m})
 		}
 	}
@@ -446,7 +457,7 @@ func (c *Comparison) extras() {
 	size, least := map[int32]int{}, map[int32]int64{}
 	for i := range c.Ranks {
 		k := &c.Ranks[i]
-		if k.Active < 0 {
+		if k.Active < 0 || !k.placed() {
 			continue
 		}
 		size[k.class]++
@@ -481,27 +492,50 @@ func (c *Comparison) extras() {
 	c.Extras = c.Extras[:min(len(c.Extras), told)]
 }
 
-// stragglers finds who did fewer steps.
+// stragglers finds who did fewer steps than others of whom a step is the same.
 func (c *Comparison) stragglers() {
-	var steps []int64
+	by := map[string][]int{}
 	for i := range c.Ranks {
 		if k := &c.Ranks[i]; k.Steps > 0 && k.Failure == nil {
-			steps = append(steps, k.Steps)
+			by[k.Unit] = append(by[k.Unit], i)
 		}
 	}
-	if len(steps) < fewest {
-		return
-	}
-	m, spread := spreadOf(steps)
-	for i := range c.Ranks {
-		if k := &c.Ranks[i]; k.Steps > 0 && k.Failure == nil && m-k.Steps > max(1, m/20, spread) {
-			c.Stragglers = append(c.Stragglers, Straggler{i, k.Steps, m})
+	for unit, rows := range by {
+		if len(rows) < fewest {
+			if len(by) > 1 {
+				c.Uncounted = append(c.Uncounted, Uncounted{unit, rows})
+			}
+			continue
+		}
+		steps, begins, spans := make([]int64, len(rows)), []int64{}, []int64{}
+		for i, row := range rows {
+			k := &c.Ranks[row]
+			steps[i] = k.Steps
+			if k.began > 0 && k.ended > k.began {
+				begins, spans = append(begins, k.began), append(spans, k.ended-k.began)
+			}
+		}
+		m, spread := spreadOf(steps)
+		began, span := median(begins), median(spans)
+		for _, row := range rows {
+			if k := &c.Ranks[row]; m-k.Steps > max(1, m/20, spread) {
+				late := k.began - began
+				if k.began <= 0 || late <= max(ClockError, span/10) {
+					late = 0
+				}
+				c.Stragglers = append(c.Stragglers, Straggler{row, late, k.Steps, m})
+			}
 		}
 	}
-	slices.SortStableFunc(c.Stragglers, func(a, b Straggler) int {
-		return cmp.Or(cmp.Compare(a.Steps, b.Steps), cmp.Compare(c.Ranks[a.Rank].Number, c.Ranks[b.Rank].Number))
+	slices.SortFunc(c.Stragglers, func(a, b Straggler) int {
+		return cmp.Or(cmp.Compare(a.Steps, b.Steps), cmp.Compare(c.Ranks[a.Rank].Number, c.Ranks[b.Rank].Number),
+			cmp.Compare(a.Rank, b.Rank))
 	})
 	c.Stragglers = c.Stragglers[:min(len(c.Stragglers), told)]
+	slices.SortFunc(c.Uncounted, func(a, b Uncounted) int {
+		return cmp.Or(cmp.Compare(len(b.Ranks), len(a.Ranks)), cmp.Compare(a.Unit, b.Unit))
+	})
+	c.Uncounted = c.Uncounted[:min(len(c.Uncounted), told)]
 }
 
 // hosts finds machines all of whose ranks stand out, while those of others do not.

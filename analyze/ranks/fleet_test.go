@@ -86,7 +86,17 @@ func check(t *testing.T, what string, j *fleet.Job, c *ranks.Comparison) {
 	for _, s := range c.Stragglers {
 		late = append(late, c.Ranks[s.Rank].Number)
 	}
-	same("stragglers", late, j.Stragglers)
+	same("stragglers", late, slices.Concat(j.Stragglers, j.Late))
+	for _, s := range c.Stragglers {
+		if n := c.Ranks[s.Rank].Number; (s.Late > 0) != slices.Contains(j.Late, n) || s.Late > 0 && s.Late != fleet.LateBy {
+			t.Errorf("%s: rank %d began %d us late", what, n, s.Late)
+		}
+	}
+	if len(c.Uncounted) != 1 || c.Uncounted[0].Unit != fleet.OtherUnit {
+		t.Errorf("%s: not compared are the steps of %+v", what, c.Uncounted)
+	} else {
+		same("with other steps", numbers(c.Uncounted[0].Ranks), j.Unlike)
+	}
 	for _, h := range c.Hosts {
 		lists = append(lists, numbers(h.Ranks)...)
 	}
@@ -103,6 +113,16 @@ func check(t *testing.T, what string, j *fleet.Job, c *ranks.Comparison) {
 		f.Certain != (j.Certain || f.SameClock && len(j.Failed) == 2) && !f.SameClock {
 		t.Errorf("%s: first %+v, want rank %d, %v", what, c.First, j.Failed[0], j.Certain)
 	}
+	failed := []int{}
+	for i := range c.Ranks {
+		if k := &c.Ranks[i]; k.Failure != nil {
+			failed = append(failed, k.Number)
+			if (k.Failure.Device == 1) != (k.Number == j.Second) {
+				t.Errorf("%s: rank %d failed on device %d", what, k.Number, k.Failure.Device)
+			}
+		}
+	}
+	same("that failed", failed, j.Failed)
 	for _, g := range c.Groups {
 		if g.Status == finding.Ghost {
 			leaks = append(leaks, numbers(g.Ranks)...)

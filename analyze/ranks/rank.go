@@ -18,6 +18,7 @@ import (
 	"unique"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/digest"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/snapshot"
@@ -43,6 +44,7 @@ type Rank struct {
 	Pieces int64
 	// Steps is how many the trace has, -1 unknown: none were found, or it does not begin with the program.
 	Steps   int64
+	Unit    string // what a step of it is, as "ProfilerStep": only numbers of the same can be compared
 	Failure *Failure
 	// Over is how far the active peak lies above the median of the ranks like it, negative below it; 0 where it is
 	// unknown. Those like it are all, or those at the same place of the axes that explain the peaks.
@@ -55,6 +57,7 @@ type Rank struct {
 
 	path, content string // of the snapshot: absolute, and the checksum of it as it is stored; "" unknown
 	modified      int64
+	began, ended  int64 // microseconds since 1970 by the clock of its machine, 0 unknown
 	options       string
 	recorded      int64 // the rank that the recorder saw, or the name of the file tells, and 1; 0 for neither
 	world         int64 // how many there are, as the recorder saw it; 0 unknown
@@ -62,6 +65,7 @@ type Rank struct {
 	settings      [][2]unique.Handle[string] // name and value, by name
 	sites         []site                     // active bytes at the peak, by where they were allocated, most first
 	least         int64                      // no place that is not in sites has more
+	unplaced      int64                      // active bytes at the peak of which nobody knows where they were allocated
 	class         int32                      // of ranks at the same place of the axes that explain the peaks
 }
 
@@ -70,8 +74,9 @@ type site struct {
 	bytes int64
 }
 
-// Failure is the last request of a rank that failed.
+// Failure is the last request of a rank that failed, on whichever of its devices.
 type Failure struct {
+	Device    int
 	Event     int
 	Time      int64 // microseconds since 1970 by the clock of the rank's machine, 0 unknown
 	First     int64 // the same of the first request that failed; 0 where the trace may have lost an earlier one, too
@@ -125,19 +130,16 @@ func Of(file string, d *digest.Digest) Rank {
 	}
 	v := &d.Devices[0]
 	k.Device, k.Pieces, k.Reserved, k.Active, k.Growth = int(v.Ordinal), v.Pieces, v.Reserved, v.Active, v.Growth
+	k.began, k.ended = v.Begin, v.End
 	if v.Whole && v.Steps.Count > 0 {
-		k.Steps = v.Steps.Count
+		k.Steps, k.Unit = v.Steps.Count, shared(v.Steps.Unit)
 	}
 	var few int
 	k.Laps, few = digest.Columns(v.Steps.Peaks, maxLaps)
 	k.LapSteps = v.Steps.Each * int64(few)
-	if f := v.Failure; f != nil {
-		k.Failure = &Failure{Event: int(f.Event), Time: f.Time, Requested: f.Requested, Site: shared(f.Site)}
-		if f.Sure {
-			k.Failure.First = f.First
-		}
-	}
+	k.Failure = failed(d.Devices)
 	if len(v.Moments) == 0 {
+		k.unplaced = max(k.Active, 0)
 		return k
 	}
 	m := &v.Moments[len(v.Moments)-1]
@@ -148,6 +150,12 @@ func Of(file string, d *digest.Digest) Rank {
 	k.sites = make([]site, min(len(m.Sites.Names), maxSites))
 	for i := range k.sites {
 		k.sites[i] = site{unique.Make(d.Texts[m.Sites.Names[i]]), m.Sites.Bytes[i]}
+		if k.sites[i].name == noStack {
+			k.unplaced = m.Sites.Bytes[i]
+		}
+	}
+	if len(k.sites) == 0 {
+		k.unplaced = max(k.Active, 0)
 	}
 	if n := len(k.sites); n > 0 {
 		if k.least = k.sites[n-1].bytes; n == len(m.Sites.Names) {
@@ -157,11 +165,39 @@ func Of(file string, d *digest.Digest) Rank {
 	return k
 }
 
+// failed is the last failure of all devices, whose first is that of all.
+func failed(devices []digest.Device) (out *Failure) {
+	first, sure := int64(0), true
+	for i := range devices {
+		f := devices[i].Failure
+		if f == nil {
+			continue
+		}
+		if sure = sure && f.Sure && f.First != 0; first == 0 || f.First < first {
+			first = f.First
+		}
+		if out == nil || f.Time > out.Time {
+			out = &Failure{Device: int(devices[i].Ordinal), Event: int(f.Event), Time: f.Time, Requested: f.Requested,
+				Site: shared(f.Site)}
+		}
+	}
+	if out != nil && sure {
+		out.First = first
+	}
+	return out
+}
+
 // settingsName is what the allocator's settings are called.
 const settingsName = "the allocator's settings"
 
 // shared is a text that others with the same one share.
 func shared(s string) string { return unique.Make(s).Value() }
+
+// noStack is the place of memory of which nobody knows where it was allocated.
+var noStack = unique.Make(attribution.Placed(""))
+
+// placed reports whether it is known of a rank where its memory was allocated, but for a tenth.
+func (k *Rank) placed() bool { return k.unplaced <= k.Active/10 }
 
 // at is what a rank has from one place, at most so much where that is not known.
 func (k *Rank) at(name unique.Handle[string]) int64 {

@@ -275,12 +275,14 @@ type rankRow struct {
 	Growth   *int64       `json:"growth,omitempty"`
 	Pieces   *int64       `json:"in_pieces,omitempty"`
 	Steps    *int64       `json:"steps"`
+	Unit     string       `json:"step_unit"`
 	LapSteps int64        `json:"step_peaks_each,omitempty"`
 	Laps     []int64      `json:"step_peaks,omitempty"`
 	Failure  *rankFailure `json:"failure"`
 }
 
 type rankFailure struct {
+	Device    int    `json:"device"`
 	Event     int    `json:"event"`
 	Time      *int64 `json:"time_us"`
 	First     *int64 `json:"first_us"`
@@ -307,13 +309,13 @@ func WriteRanks(w io.Writer, c *ranks.Comparison) error {
 			Growth: known(k.Growth), Pieces: known(k.Pieces), Laps: k.Laps, LapSteps: k.LapSteps,
 		}
 		if k.Steps > 0 {
-			row.Steps = &k.Steps
+			row.Steps, row.Unit = &k.Steps, k.Unit
 		}
 		if k.Active >= 0 {
 			row.Over = &k.Over
 		}
 		if f := k.Failure; f != nil {
-			row.Failure = &rankFailure{Event: f.Event, Requested: f.Requested, Site: f.Site}
+			row.Failure = &rankFailure{Device: f.Device, Event: f.Event, Requested: f.Requested, Site: f.Site}
 			if f.Time != 0 {
 				row.Failure.Time = &f.Time
 			}

@@ -1,6 +1,7 @@
 package chart
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -70,8 +71,21 @@ func RankDifferences(c *ranks.Comparison) []string {
 	}
 	alike := len(out) == 0 && c.Peaks >= 4*places(c) // of fewer none could stand out
 	for _, x := range c.Stragglers {
-		out = append(out, fmt.Sprintf("%s did %s, the median rank %d.", RankName(&c.Ranks[x.Rank], "Rank"),
-			units.Plural(int(x.Steps), "step"), x.Median))
+		s := fmt.Sprintf("%s did %s, the median rank %d", RankName(&c.Ranks[x.Rank], "Rank"),
+			units.Plural(int(x.Steps), "step"), x.Median)
+		if x.Late > 0 {
+			s += fmt.Sprintf("; it began %s later", units.Micros(x.Late))
+		}
+		out = append(out, s+".")
+	}
+	for i := range c.Uncounted {
+		u := &c.Uncounted[i]
+		noun, verb := "Ranks "+rankList(c, u.Ranks), "count their"
+		if len(u.Ranks) == 1 {
+			noun, verb = RankName(&c.Ranks[u.Ranks[0]], "Rank"), "counts its"
+		}
+		out = append(out, fmt.Sprintf("%s %s steps by another unit than the other ranks (%s): they are not compared.", noun, verb,
+			Clip(Plain(cmp.Or(u.Unit, "unknown")), 60)))
 	}
 	for i := range c.Odd {
 		out = append(out, rankOdd(c, &c.Odd[i]))
