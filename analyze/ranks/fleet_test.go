@@ -134,15 +134,67 @@ func check(t *testing.T, what string, j *fleet.Job, c *ranks.Comparison) {
 			t.Errorf("%s: rank %d has more from %+v", what, c.Ranks[o.Rank].Number, o.Sites)
 		}
 	}
-	pp := j.Mesh.Axes[1]
+	want := j.Mesh.Axes[1:2]
+	if j.Experts > 1 {
+		want = j.Mesh.Axes[1:]
+	}
 	var tells []ranks.Axis
 	for _, a := range c.Mesh.Axes {
 		if a.Explains {
 			tells = append(tells, a)
 		}
 	}
-	if len(tells) != 1 || tells[0].Size != pp.Size || tells[0].Stride != pp.Stride {
-		t.Errorf("%s: the peaks differ by %+v, want %+v", what, tells, pp)
+	if !slices.EqualFunc(tells, want, func(a, b ranks.Axis) bool { return a.Size == b.Size && a.Stride == b.Stride }) {
+		t.Errorf("%s: the peaks differ by %+v, want %+v", what, tells, want)
+	}
+}
+
+// TestExperts accuses no rank of what its experts have by design.
+func TestExperts(t *testing.T) {
+	for seed := range uint64(4) {
+		j := fleet.New(100+seed, 16, 8, 4)
+		j.Experts = 4 + 4*int(seed%2)
+		list := read(t, j)
+		c, err := ranks.Question{Mesh: j.Mesh}.Compare(list)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, fmt.Sprintf("seed %d", seed), j, c)
+		c = ranks.Compare(list)
+		for i := range c.Ranks { // without the mesh what is planted may be lost among what experts have
+			if k := &c.Ranks[i]; k.Stands && !slices.Contains(j.Leaks, k.Number) && !slices.Contains(j.Heavy, k.Number) {
+				t.Errorf("seed %d, no mesh: rank %d stands out by %d", seed, k.Number, k.Over)
+			}
+		}
+		for _, x := range c.Extras {
+			if x.Site != fleet.ExtraSite {
+				t.Errorf("seed %d, no mesh: %+v", seed, x)
+			}
+		}
+	}
+}
+
+// TestNoStacks compares what ranks have from a place with those of which it is known, and with none where too few are.
+func TestNoStacks(t *testing.T) {
+	for _, known := range []int{2, 8} { // of 16 ranks of each stage
+		j := fleet.New(11, 16, 4, 4)
+		j.Blind = nil
+		for _, r := range j.Present() {
+			if at := j.Mesh.Axes[0].Place(r); at >= known/4 && !slices.Contains(j.Leaks, r) {
+				j.Blind = append(j.Blind, r)
+			}
+		}
+		c, err := ranks.Question{Mesh: j.Mesh}.Compare(read(t, j))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range c.Outliers {
+			k := &c.Ranks[o.Rank]
+			told := len(o.Sites) == 1 && o.Sites[0].Site == fleet.LeakSite && o.Sites[0].Median == 0
+			if wants := known > 2 && slices.Contains(j.Leaks, k.Number); told != wants || !told && len(o.Sites) > 0 {
+				t.Errorf("%d of 16 with stacks: rank %d has more from %+v", known, k.Number, o.Sites)
+			}
+		}
 	}
 }
 

@@ -103,6 +103,9 @@ func (c *Comparison) layout(given *Mesh) {
 		a := &c.Mesh.Axes[i]
 		a.Medians, a.Explains = explain(all, a, c.MedianActive)
 	}
+	if given != nil {
+		c.Mesh.together(all, c.MedianActive)
+	}
 	for i := range c.Ranks {
 		if k := &c.Ranks[i]; k.Number >= 0 {
 			for j := range c.Mesh.Axes {
@@ -141,6 +144,77 @@ func explain(all []numbered, a *Axis, middle int64) (medians []int64, explains b
 		}
 	}
 	return medians, 4*near >= 3*len(all)
+}
+
+// together says which axes tell the peaks when the others are taken into account: stages may differ, and within each the
+// places of experts. Axes are taken one after the other, the one that leaves least first, as long as one takes a quarter of
+// what is left, and its places differ by more than 5% of the median.
+func (m *Mesh) together(all []numbered, middle int64) {
+	rest := make([]numbered, len(all))
+	before := int64(0)
+	for i, k := range all {
+		rest[i] = numbered{k.number, k.active - middle}
+		before += max(k.active-middle, middle-k.active)
+	}
+	var taken []int
+	spreads := make([]int64, len(m.Axes))
+	for {
+		best, least := -1, int64(0)
+		var adds []int64
+		for i := range m.Axes {
+			a := &m.Axes[i]
+			if len(all) < 2*a.Size || slices.Contains(taken, i) {
+				continue
+			}
+			medians, left := split(rest, a)
+			if best < 0 || left < least {
+				best, least, adds = i, left, medians
+			}
+		}
+		if best < 0 || 4*least > 3*before || slices.Max(adds)-slices.Min(adds) <= middle/20 {
+			break
+		}
+		before = least
+		taken = append(taken, best)
+		spreads[best] = slices.Max(adds) - slices.Min(adds)
+		for i := range rest {
+			rest[i].active -= adds[m.Axes[best].Place(rest[i].number)]
+		}
+	}
+	for _, i := range taken { // what one took before the others were known
+		adds, _ := split(rest, &m.Axes[i])
+		for j := range rest {
+			rest[j].active -= adds[m.Axes[i].Place(rest[j].number)]
+		}
+	}
+	for i := range m.Axes {
+		near := 0
+		for _, k := range rest {
+			if 4*max(k.active, -k.active) <= spreads[i] {
+				near++
+			}
+		}
+		m.Axes[i].Explains = slices.Contains(taken, i) && 4*near >= 3*len(all)
+	}
+}
+
+// split gives the medians at the places of an axis, 0 where no rank is, and the sum of what lies beside them.
+func split(all []numbered, a *Axis) (medians []int64, left int64) {
+	by := make([][]int64, a.Size)
+	for _, k := range all {
+		by[a.Place(k.number)] = append(by[a.Place(k.number)], k.active)
+	}
+	medians = make([]int64, a.Size)
+	for i, v := range by {
+		if len(v) == 0 {
+			continue
+		}
+		medians[i] = median(v)
+		for _, n := range v {
+			left += max(n-medians[i], medians[i]-n)
+		}
+	}
+	return medians, left
 }
 
 // Bounds of what is inferred.
