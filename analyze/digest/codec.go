@@ -78,6 +78,15 @@ func (f *Findings) List() ([]finding.Finding, error) {
 	return list, nil
 }
 
+// DecodeMsgpack is for package msgpack. What a writer left out is unknown, not 0.
+func (v *Device) DecodeMsgpack(d *msgpack.Decoder) error {
+	type keys Device
+	k := keys{Ordinal: -1, Total: -1, Reserved: -1, Active: -1, Alloc: -1, Asked: -1, Growth: -1, Pieces: -1}
+	err := d.Decode(&k)
+	*v = Device(k)
+	return err
+}
+
 // marshal encodes by the tags that JSON is written by.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
@@ -142,7 +151,7 @@ func Decode(data []byte) (*Digest, error) {
 	if err := check(data[head:end], head); err != nil {
 		return nil, err
 	}
-	d := new(Digest)
+	d := &Digest{Source: Source{Size: -1}, Identity: Identity{Rank: -1, WorldSize: -1, LocalRank: -1}}
 	if err := unmarshal(data[head:end], d); err != nil {
 		return nil, corrupt(int64(head), err.Error())
 	}
@@ -325,6 +334,8 @@ func (d *Digest) wrong() string {
 	switch {
 	case !ok:
 		return "a column refers to a text that is not there, or is longer than its neighbor"
+	case d.Source.Path == "":
+		return "the path of the snapshot is missing"
 	case len(d.Devices) > maxDevices:
 		return "there are more devices than a digest has"
 	case len(d.Source.SHA256) != sha256.Size && d.Fault == "":

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/vmihailenco/msgpack/v5"
+
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/digest"
 	"github.com/snapana/snapana/analyze/ranks"
@@ -110,6 +112,32 @@ func TestVersions(t *testing.T) {
 	bad[40] ^= 1
 	if _, err := digest.Decode(bad); !errors.Is(err, snapshot.ErrCorrupt) {
 		t.Errorf("a changed bit: %v", err)
+	}
+}
+
+// TestAbsent takes what a digest does not say for unknown, and refuses one that does not say what it is of.
+func TestAbsent(t *testing.T) {
+	body := func(path string) []byte {
+		data, err := msgpack.Marshal(map[string]any{"source": map[string]any{"path": path, "sha256": make([]byte, 32)},
+			"verdict": map[string]any{"status": "healthy"}, "devices": []any{map[string]any{}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return digest.Sealed(append([]byte("snapana digest\n\x00\x01"), data...))
+	}
+	d, err := digest.Decode(body("/a.pickle"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if id := d.Identity; d.Source.Size != -1 || id.Rank != -1 || id.WorldSize != -1 || id.LocalRank != -1 {
+		t.Errorf("%+v %+v", d.Source, id)
+	}
+	k := ranks.Of("a.pickle", d)
+	if k.Device != -1 || k.Reserved != -1 || k.Active != -1 || k.Growth != -1 || k.Pieces != -1 || d.Devices[0].Total != -1 {
+		t.Errorf("%+v", k)
+	}
+	if _, err := digest.Decode(body("")); !errors.Is(err, snapshot.ErrCorrupt) {
+		t.Errorf("a digest of no file: %v", err)
 	}
 }
 
