@@ -494,11 +494,15 @@ func (c *Comparison) extras() {
 
 // stragglers finds who did fewer steps than others of whom a step is the same.
 func (c *Comparison) stragglers() {
-	by := map[string][]int{}
+	by, all := map[string][]int{}, 0
 	for i := range c.Ranks {
 		if k := &c.Ranks[i]; k.Steps > 0 && k.Failure == nil {
 			by[k.Unit] = append(by[k.Unit], i)
+			all++
 		}
+	}
+	if all < fewest {
+		return
 	}
 	for unit, rows := range by {
 		if len(rows) < fewest {

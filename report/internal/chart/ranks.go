@@ -78,15 +78,7 @@ func RankDifferences(c *ranks.Comparison) []string {
 		}
 		out = append(out, s+".")
 	}
-	for i := range c.Uncounted {
-		u := &c.Uncounted[i]
-		noun, verb := "Ranks "+rankList(c, u.Ranks), "count their"
-		if len(u.Ranks) == 1 {
-			noun, verb = RankName(&c.Ranks[u.Ranks[0]], "Rank"), "counts its"
-		}
-		out = append(out, fmt.Sprintf("%s %s steps by another unit than the other ranks (%s): they are not compared.", noun, verb,
-			Clip(Plain(cmp.Or(u.Unit, "unknown")), 60)))
-	}
+	out = append(out, rankUncounted(c)...)
 	for i := range c.Odd {
 		out = append(out, rankOdd(c, &c.Odd[i]))
 	}
@@ -190,6 +182,27 @@ func likeIt(c *ranks.Comparison) string {
 		return " like it"
 	}
 	return ""
+}
+
+// rankUncounted says of whom steps are not compared.
+func rankUncounted(c *ranks.Comparison) []string {
+	const most = 3
+	var parts []string
+	for i, u := range c.Uncounted {
+		if i == most {
+			parts = append(parts, fmt.Sprintf("%d more", len(c.Uncounted)-most))
+			break
+		}
+		who := RankName(&c.Ranks[u.Ranks[0]], "rank")
+		if len(u.Ranks) > 1 {
+			who = "ranks " + rankList(c, u.Ranks)
+		}
+		parts = append(parts, fmt.Sprintf("%s (%s)", Clip(Plain(cmp.Or(u.Unit, "unknown")), 60), who))
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("Too few ranks count steps by one unit to compare these: %s.", strings.Join(parts, ", "))}
 }
 
 func rankOdd(c *ranks.Comparison, o *ranks.Odd) string {
