@@ -36,7 +36,7 @@ func (r *release) archive(p *program, bill file) (file, error) {
 	}
 	data, err := tarred(files, r.time)
 	if err == nil {
-		data, err = gzipped(data)
+		data, err = gzipped(data, gzip.DefaultCompression)
 	}
 	return file{name: top + ".tar.gz", data: data}, err
 }
@@ -75,10 +75,10 @@ func tarred(files []file, at time.Time) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// gzipped is data in gzip, without a time or a name.
-func gzipped(data []byte) ([]byte, error) {
+// gzipped is data in gzip, without a time or a name. Programs take thrice as long at the best level, and get 1% smaller.
+func gzipped(data []byte, level int) ([]byte, error) {
 	var b bytes.Buffer
-	w, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	w, err := gzip.NewWriterLevel(&b, level)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +94,7 @@ func zipped(files []file, at time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
 	w.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
-		return flate.NewWriter(w, flate.BestCompression)
+		return flate.NewWriter(w, flate.DefaultCompression)
 	})
 	for _, f := range files {
 		h := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: at}

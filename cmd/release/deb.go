@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/md5"
 	"fmt"
 	"strings"
@@ -18,7 +19,7 @@ func (r *release) deb(p *program, bill file) (file, error) {
 	for _, f := range r.docs.shared(p.os, "share/zsh/vendor-completions/_snapana") {
 		f.name = "usr/" + f.name
 		if strings.HasPrefix(f.name, "usr/share/man/") {
-			packed, err := gzipped(f.data)
+			packed, err := gzipped(f.data, gzip.BestCompression)
 			if err != nil {
 				return file{}, err
 			}
@@ -27,17 +28,17 @@ func (r *release) deb(p *program, bill file) (file, error) {
 		files = append(files, f)
 	}
 	changes, err := gzipped(fmt.Appendf(nil, "snapana (%s) unstable; urgency=medium\n\n  * Built of commit %s.\n\n -- %s  %s\n",
-		r.version.debian, r.commit, r.author, r.time.Format("Mon, 02 Jan 2006 15:04:05 -0700")))
+		r.version.debian, r.commit, r.author, r.time.Format("Mon, 02 Jan 2006 15:04:05 -0700")), gzip.BestCompression)
 	if err != nil {
 		return file{}, err
 	}
-	notice, err := gzipped(r.legal.notice(p))
+	notice, err := gzipped(r.legal.notice(p), gzip.BestCompression)
 	if err != nil {
 		return file{}, err
 	}
 	files = append(files,
 		file{name: doc + "changelog.gz", data: changes},
-		file{name: doc + "copyright", data: []byte(debCopyright)},
+		file{name: doc + "copyright", data: fmt.Appendf(nil, debCopyright, r.time.Year())},
 		file{name: doc + "THIRD_PARTY_LICENSES.gz", data: notice},
 		file{name: doc + billName, data: bill.data},
 		file{name: "usr/share/lintian/overrides/snapana", data: []byte(debOverrides)})
@@ -87,7 +88,7 @@ func tarGz(files []file, r *release) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return gzipped(data)
+	return gzipped(data, gzip.DefaultCompression)
 }
 
 const debSummary = "explains what fills the GPU, from PyTorch memory snapshots"
@@ -103,7 +104,7 @@ const debCopyright = `Format: https://www.debian.org/doc/packaging-manuals/copyr
 Upstream-Name: snapana
 
 Files: *
-Copyright: the snapana authors
+Copyright: %d the snapana authors
 License: Apache-2.0
 Comment: The program has other modules linked into it, whose licenses are in
  THIRD_PARTY_LICENSES.gz, in this folder.

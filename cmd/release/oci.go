@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -145,7 +146,7 @@ func (l *layout) platform(r *release, p *program, labels map[string]string) (des
 	if err != nil {
 		return descriptor{}, none, err
 	}
-	packed, err := gzipped(root)
+	packed, err := gzipped(root, gzip.DefaultCompression)
 	if err != nil {
 		return descriptor{}, none, err
 	}
