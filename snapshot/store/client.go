@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -114,6 +115,9 @@ func find(ctx context.Context) (*settings, error) {
 	}
 	where := first(os.Getenv("AWS_ENDPOINT_URL_S3"), os.Getenv("AWS_ENDPOINT_URL"), get("services", "endpoint_url"),
 		get("endpoint_url", ""))
+	if strings.EqualFold(os.Getenv("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS"), "true") {
+		where = ""
+	}
 	if where != "" {
 		s.endpoint, err = url.Parse(where)
 		if err != nil || s.endpoint.Scheme != "http" && s.endpoint.Scheme != "https" || s.endpoint.Host == "" ||
@@ -136,14 +140,42 @@ func find(ctx context.Context) (*settings, error) {
 	if s.transport, err = newTransport(); err != nil {
 		return nil, err
 	}
+	if how := foreign(get); how != "" && os.Getenv("AWS_ACCESS_KEY_ID") == "" && get("aws_access_key_id", "") == "" {
+		return nil, fmt.Errorf("the profile %q has credentials by %s, which is not supported: run `aws configure "+
+			"export-credentials` for it, and set the variables that it prints", name, how)
+	}
 	s.login(ctx, name)
 	return s, nil
 }
 
+// foreign is a way to credentials that a profile names and that is not gone here; else they would be those of somebody
+// else, as of the machine, or none.
+func foreign(get func(key, below string) string) string {
+	switch {
+	case get("role_arn", "") != "" && os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE") == "":
+		return "role_arn"
+	case get("sso_session", "") != "" || get("sso_start_url", "") != "":
+		return "SSO"
+	case get("login_session", "") != "":
+		return "login_session"
+	}
+	return ""
+}
+
 // login finds credentials where AWS's tools do. Without any, requests are not signed, which public buckets allow.
 func (s *settings) login(ctx context.Context, profile string) {
-	cloud := &credentials.IAM{Client: &http.Client{Timeout: 10 * time.Second, Transport: s.transport}, Region: s.region}
-	chain := []credentials.Provider{&credentials.EnvAWS{}, &credentials.FileAWSCredentials{Profile: profile}, cloud}
+	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // tokens go nowhere else
+	cloud := &credentials.IAM{Client: &http.Client{Timeout: 10 * time.Second, Transport: s.transport, CheckRedirect: stay},
+		Region: s.region}
+	home, _ := os.UserHomeDir()
+	section := profile // of the file of settings, which may have keys too
+	if profile != "default" {
+		section = "profile " + profile
+	}
+	files := &credentials.Chain{Providers: []credentials.Provider{&credentials.FileAWSCredentials{Profile: profile},
+		&credentials.FileAWSCredentials{Filename: first(os.Getenv("AWS_CONFIG_FILE"), filepath.Join(home, ".aws", "config")),
+			Profile: section}}}
+	chain := []credentials.Provider{&credentials.EnvAWS{}, files, cloud}
 	offered := first(os.Getenv("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"), os.Getenv("AWS_CONTAINER_CREDENTIALS_FULL_URI"))
 	if os.Getenv("AWS_WEB_IDENTITY_TOKEN_FILE") != "" {
 		chain[1], chain[2] = chain[2], chain[1]
@@ -182,10 +214,15 @@ func newTransport() (http.RoundTripper, error) {
 			return http.ProxyFromEnvironment(r)
 		},
 		DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+			dial := plain
 			if strings.HasPrefix(addr, linkLocal) {
-				return near.DialContext(ctx, network, addr)
+				dial = near
 			}
-			return plain.DialContext(ctx, network, addr)
+			conn, err := dial.DialContext(ctx, network, addr)
+			if err != nil {
+				return nil, err
+			}
+			return patient{conn}, nil
 		},
 		TLSHandshakeTimeout:    10 * time.Second,
 		ResponseHeaderTimeout:  stalled,
@@ -208,6 +245,14 @@ func newTransport() (http.RoundTripper, error) {
 	return bounded{t}, nil
 }
 
+// patient is a connection on which writing ends when nobody takes what is written.
+type patient struct{ net.Conn }
+
+func (c patient) Write(p []byte) (int, error) {
+	c.SetWriteDeadline(time.Now().Add(stalled))
+	return c.Conn.Write(p)
+}
+
 // bounded bounds what a store answers, but for objects, of which readers take what they asked for.
 type bounded struct{ http.RoundTripper }
 
@@ -218,17 +263,35 @@ func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if left, ok := r.Context().Value(pages{}).(*atomic.Int64); ok && left.Add(-1) < 0 {
 		return nil, &fault{"the listing has no end", ErrUnavailable}
 	}
-	res, err := b.RoundTripper.RoundTrip(r)
-	if err == nil && (r.Header.Get("Range") == "" || res.StatusCode/100 != 2) {
-		res.Body = &answer{res.Body, maxAnswer}
+	ctx, stop := context.WithCancel(r.Context())
+	res, err := b.RoundTripper.RoundTrip(r.WithContext(ctx))
+	if err != nil {
+		stop()
+		return nil, err
 	}
-	return res, err
+	a := &answer{ReadCloser: res.Body, left: math.MaxInt, stop: stop}
+	if r.Header.Get("Range") == "" || res.StatusCode/100 != 2 {
+		a.left, a.late = maxAnswer, time.AfterFunc(2*stalled, stop)
+	}
+	res.Body = a
+	return res, nil
 }
 
-// answer is what a store answers, up to a limit.
+// answer is what a store answers, up to a limit, and, but for objects, within a time.
 type answer struct {
 	io.ReadCloser
 	left int
+	stop context.CancelFunc
+	late *time.Timer // nil for objects
+}
+
+// Close is that of io.Closer.
+func (a *answer) Close() error {
+	if a.late != nil {
+		a.late.Stop()
+	}
+	defer a.stop()
+	return a.ReadCloser.Close()
 }
 
 func (a *answer) Read(p []byte) (int, error) {
@@ -335,6 +398,8 @@ func network(err error) string {
 		return "its answers break off"
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return "it has not answered for a while"
+	case errors.As(err, &u) && strings.Contains(u.Err.Error(), "proxy"):
+		return "the proxy that HTTP_PROXY or HTTPS_PROXY names is not reached, or its address is not valid"
 	case errors.As(err, &u):
 		return u.Err.Error()
 	}

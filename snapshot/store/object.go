@@ -137,7 +137,10 @@ func (o *Object) open() error {
 		}
 		defer body.Close()
 		info, o.size = got, got.Size
-		if _, total, ok := strings.Cut(header.Get("Content-Range"), "/"); ok {
+		if has, total, ok := strings.Cut(header.Get("Content-Range"), "/"); ok {
+			if !strings.HasPrefix(has, "bytes 0-") {
+				return &fault{"the store gives other bytes than those that were asked for", ErrUnavailable}
+			}
 			if o.size, err = strconv.ParseInt(total, 10, 64); err != nil {
 				o.size = -1
 			}
@@ -204,10 +207,15 @@ func (o *Object) expect(info *minio.ObjectInfo) {
 	}
 }
 
-// readFull fills p, unless nothing comes for long.
+// slowest is how many bytes a second have to come: a store that gives one now and then gives nothing.
+const slowest = 16 << 10
+
+// readFull fills p, unless nothing comes for long, or little.
 func readFull(r io.Reader, p []byte, giveUp func()) (n int, err error) {
 	t := time.AfterFunc(stalled, giveUp)
 	defer t.Stop()
+	all := time.AfterFunc(stalled+time.Duration(len(p)/slowest)*time.Second, giveUp)
+	defer all.Stop()
 	for n < len(p) && err == nil {
 		var k int
 		k, err = r.Read(p[n:])

@@ -245,6 +245,25 @@ func TestStalled(t *testing.T) {
 	}
 }
 
+// A listing that trickles in is given up, and so is one that nobody ends.
+func TestTrickle(t *testing.T) {
+	usual := stalled
+	stalled = 50 * time.Millisecond
+	t.Cleanup(func() { stalled = usual })
+	s := s3.New(t)
+	s.Fault(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		for r.Context().Err() == nil {
+			io.WriteString(w, " ")
+			w.(http.Flusher).Flush()
+			time.Sleep(stalled / 5)
+		}
+		return true
+	})
+	if _, err := List(With(t.Context()), "s3://bucket/run/", true); !errors.Is(err, ErrUnavailable) {
+		t.Error(err)
+	}
+}
+
 // Ctrl-C ends whatever is going on, at once.
 func TestStop(t *testing.T) {
 	s := s3.New(t)
@@ -408,7 +427,9 @@ func TestSettings(t *testing.T) {
 	dir := t.TempDir()
 	config := filepath.Join(dir, "config")
 	os.WriteFile(config, []byte("[profile lab]\nregion = eu-west-3\nservices = here\ns3 =\n  addressing_style = path\n"+
-		"[services here]\ns3 =\n  endpoint_url = "+s.URL+"\n[profile plain]\nendpoint_url = "+s.URL+"\n"), 0o600)
+		"[services here]\ns3 =\n  endpoint_url = "+s.URL+"\n[profile plain]\nendpoint_url = "+s.URL+"\n"+
+		"[profile keys]\naws_access_key_id = AKIAKEYS\naws_secret_access_key = x\nendpoint_url = "+s.URL+"\n"+
+		"[profile role]\nrole_arn = arn:aws:iam::1:role/x\nsource_profile = lab\n[profile sso]\nsso_session = y\n"), 0o600)
 	keys := filepath.Join(dir, "credentials")
 	os.WriteFile(keys, []byte("[lab]\naws_access_key_id = AKIALAB\naws_secret_access_key = "+s3.Secret+"\n"), 0o600)
 	for k, v := range map[string]string{"AWS_CONFIG_FILE": config, "AWS_SHARED_CREDENTIALS_FILE": keys,
@@ -428,6 +449,17 @@ func TestSettings(t *testing.T) {
 	t.Setenv("AWS_PROFILE", "plain") // without credentials
 	if got, err := read(t, "s3://bucket/x"); err != nil || string(got) != "data" || signed.Load() != "" {
 		t.Errorf("%q, %v, %v", got, err, signed.Load())
+	}
+	t.Setenv("AWS_PROFILE", "keys") // in the file of settings
+	if got, err := read(t, "s3://bucket/x"); err != nil || string(got) != "data" ||
+		!strings.Contains(signed.Load().(string), "AKIAKEYS/") {
+		t.Errorf("%q, %v, %v", got, err, signed.Load())
+	}
+	for _, name := range []string{"role", "sso"} { // else the bucket would be asked as somebody else
+		t.Setenv("AWS_PROFILE", name)
+		if _, err := read(t, "s3://bucket/x"); err == nil || !strings.Contains(err.Error(), "export-credentials") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 	t.Setenv("AWS_PROFILE", "absent")
 	if _, err := read(t, "s3://bucket/x"); err == nil || !strings.Contains(err.Error(), `no such profile`) {
