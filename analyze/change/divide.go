@@ -189,11 +189,7 @@ func (d *draft) accumulate(parts int64, e *Applied) {
 			}
 		}
 		if p.stop == whatif.Never {
-			n := len(d.added)
-			for range min(parts, mostRepeated) - 2 {
-				d.repeat(p, first, n, false)
-			}
-			d.repeat(p, first, n, true)
+			d.repeat(p, first)
 		}
 		for row := p.rows.from; row < p.rows.to; row++ {
 			if d.gradient(row) && d.t.Lives[row].Born >= p.begin {
@@ -275,12 +271,8 @@ type moment struct {
 	ends              bool
 }
 
-// mostRepeated bounds the passes that a step is replayed with: those between the first and the last are alike.
-const mostRepeated = 4
-
-// repeat puts a pass in before itself, from an event on, with the lives that were added until then. The first leaves
-// its gradients there until those of the pass would end, the others add to them.
-func (d *draft) repeat(p *pass, first int32, added int, leaves bool) {
+// repeat puts a pass in before itself, from an event on. Its gradients stay until those of the pass would end.
+func (d *draft) repeat(p *pass, first int32) {
 	var at []moment
 	var made []extra
 	goes := d.replaced(p)
@@ -301,7 +293,7 @@ func (d *draft) repeat(p *pass, first int32, added int, leaves bool) {
 			at = append(at, dies)
 		}
 	}
-	for i := range d.added[:added] {
+	for i := range d.added {
 		x := d.added[i]
 		if x.Born < first || x.Born >= p.end {
 			continue
@@ -318,15 +310,12 @@ func (d *draft) repeat(p *pass, first int32, added int, leaves bool) {
 			continue
 		}
 		stays := d.last(row) == whatif.Never && !d.gradient(row)
-		if stays && (!leaves || !d.is(row, category.Workspace)) {
+		if stays && !d.is(row, category.Workspace) {
 			continue // it is made once
 		}
 		dies := moment{event: d.last(row), part: 1}
 		if d.ends[row] != whatif.AsRecorded {
 			dies.part, dies.turn = 2, row
-		}
-		if d.gradient(row) && l.Born >= p.begin && !leaves {
-			dies = moment{event: d.complete(row), part: 2, turn: row}
 		}
 		put(extra{Life: whatif.Life{Like: row}, parts: 1}, moment{event: l.Born, part: 1}, dies)
 		d.drop[row] = d.drop[row] || stays
