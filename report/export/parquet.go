@@ -4,11 +4,9 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/compress/zstd"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/phase"
@@ -18,8 +16,7 @@ import (
 )
 
 // Rows of the tables, whose columns cmd/snapana/manual/export.md tells about; a test holds the two together. A pointer is
-// nil where a value is not known, or there is none. (Values that are optional without one come out of parquet-go v0.32.0 as
-// zeros now and then.)
+// nil where a value is not known, or there is none.
 
 type deviceRow struct {
 	File           string `parquet:"file"`
@@ -157,36 +154,20 @@ func tables(ctx context.Context, r *analyze.Result) []place.File {
 	}
 }
 
-// Rows are written by the batch, and a file is read by the group of rows.
-const (
-	batch     = 4096
-	rowsGroup = 1 << 18
-)
+// rowsGroup is by how many rows a file is read.
+const rowsGroup = 1 << 18
 
 // table is a file of rows, which fill adds.
 func table[T any](name string, fill func(add func(T) error) error) place.File {
 	return place.File{Name: name + ".parquet", Fill: func(to io.Writer) error {
-		w := parquet.NewGenericWriter[T](to, parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}),
-			parquet.MaxRowsPerRowGroup(rowsGroup), parquet.CreatedBy("snapana", "", ""))
-		rows := make([]T, 0, batch)
-		flush := func() error {
-			_, err := w.Write(rows)
-			rows = rows[:0]
-			return err
-		}
-		err := fill(func(row T) error {
-			if rows = append(rows, row); len(rows) == batch {
-				return flush()
-			}
-			return nil
-		})
-		if err == nil {
-			err = flush()
-		}
+		w, err := newTableWriter(to, reflect.TypeFor[T]())
 		if err != nil {
 			return err
 		}
-		return w.Close()
+		if err := fill(func(row T) error { return w.add(reflect.ValueOf(&row).Elem()) }); err != nil {
+			return err
+		}
+		return w.close()
 	}}
 }
 
