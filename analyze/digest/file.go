@@ -15,12 +15,13 @@ import (
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/budget"
 	"github.com/snapana/snapana/snapshot/input"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // Ending is that of the names of digests.
 const Ending = ".digest"
 
-// Stat gives a file's Source but for what is in it.
+// Stat gives a file's Source but for what is in it. How long the recorder's file beside it is, is one of its options.
 func Stat(ctx context.Context, path, options string) (Source, error) {
 	src := Source{Path: path, Options: options, Size: -1}
 	abs, err := input.Abs(path)
@@ -31,6 +32,9 @@ func Stat(ctx context.Context, path, options string) (Source, error) {
 	info, err := input.Stat(ctx, path)
 	if err == nil {
 		src.Size, src.Modified = info.Size(), info.ModTime().UnixMicro()
+		if _, bytes := sidecar.Beside(ctx, path); bytes >= 0 {
+			src.Options = strings.TrimLeft(fmt.Sprintf("%s recorder=%d", options, bytes), " ")
+		}
 	}
 	return src, err
 }

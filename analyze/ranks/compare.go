@@ -18,8 +18,11 @@ type Comparison struct {
 	// number. Files that could not be read come last.
 	Ranks []Rank `json:"-"`
 	Read  int    `json:"read"` // how many could be read
-	// Copies is how many files were left out because they are copies of others, or older states of the same file.
+	// Copies is how many files were left out because they are copies of others. Older is how many were because another of
+	// the same path was written later: states of one file, unless machines have files of that path each, of which nothing
+	// tells.
 	Copies int `json:"copies"`
+	Older  int `json:"older"`
 	// Expected is how many ranks there should be, 0 unknown. Missing are those of which there is no file, in order; none
 	// where that is not known.
 	Expected int   `json:"expected"`
@@ -136,7 +139,7 @@ func Compare(list []Rank) *Comparison {
 // Compare compares ranks, which may be in any order. It fails where the mesh has no place for one of them.
 func (q Question) Compare(list []Rank) (*Comparison, error) {
 	c := &Comparison{}
-	c.Ranks, c.Copies = union(list)
+	c.Ranks, c.Older, c.Copies = union(list)
 	var reserved, active []int64
 	for i := range c.Ranks {
 		k := &c.Ranks[i]
@@ -169,20 +172,15 @@ func (q Question) Compare(list []Rank) (*Comparison, error) {
 
 // union makes a set of ranks, in a fixed order: of several states of one file the last that could be read, and of
 // several files with the same rank and the same content one.
-func union(list []Rank) (out []Rank, copies int) {
+func union(list []Rank) (out []Rank, older, copies int) {
 	out = slices.Clone(list)
-	readable := func(k *Rank) int {
-		if k.Fault == "" {
-			return 0
-		}
-		return 1
-	}
 	slices.SortFunc(out, func(a, b Rank) int {
 		return cmp.Or(cmp.Compare(a.place(), b.place()), cmp.Compare(b.modified, a.modified),
-			cmp.Compare(readable(&a), readable(&b)), cmp.Compare(a.options, b.options), cmp.Compare(a.content, b.content),
-			cmp.Compare(a.File, b.File), cmp.Compare(a.Fault, b.Fault))
+			cmp.Compare(readable(&a), readable(&b)), cmp.Compare(b.recorded, a.recorded), cmp.Compare(a.options, b.options),
+			cmp.Compare(a.content, b.content), cmp.Compare(a.machine, b.machine), cmp.Compare(a.File, b.File),
+			cmp.Compare(a.Fault, b.Fault))
 	})
-	out = slices.CompactFunc(out, func(a, b Rank) bool { return a.place() == b.place() })
+	out, older, copies = latest(out)
 	files := make([]string, len(out))
 	numbers := make([]int, len(out))
 	for i := range out {
@@ -208,7 +206,40 @@ func union(list []Rank) (out []Rank, copies int) {
 	for i, n := range unambiguous(files[:kept], numbers[:kept]) {
 		out[i].Number = n
 	}
-	return out[:kept], len(list) - kept
+	return out[:kept], older, copies + len(out) - kept
+}
+
+func readable(k *Rank) int {
+	if k.Fault == "" {
+		return 0
+	}
+	return 1
+}
+
+// latest keeps of ranks with one path, which follow each other and are in order, the first: of each machine and each rank
+// that the recorder tells, for machines may have a file of that path each.
+func latest(list []Rank) (out []Rank, older, copies int) {
+	apart := func(a, b *Rank) bool {
+		return a.machine != "" && b.machine != "" && a.machine != b.machine ||
+			a.recorded > 0 && b.recorded > 0 && a.recorded != b.recorded
+	}
+	begin := 0 // in out, of those with this path
+	for i := range list {
+		k := &list[i]
+		if len(out) > 0 && out[len(out)-1].place() != k.place() {
+			begin = len(out)
+		}
+		same := slices.IndexFunc(out[begin:], func(o Rank) bool { return !apart(&o, k) })
+		switch {
+		case same < 0:
+			out = append(out, *k)
+		case k.content == "" || out[begin+same].content == k.content:
+			copies++
+		default:
+			older++
+		}
+	}
+	return out, older, copies
 }
 
 // place tells files apart.
@@ -223,6 +254,12 @@ func (c *Comparison) expect(q Question) error {
 	most, all, world := -1, true, int64(0)
 	for i := range c.Ranks {
 		k := &c.Ranks[i]
+		if k.Fault != "" { // whose name is all that is known
+			if k.Number >= c.Expected && c.Expected > 0 {
+				k.Number = -1
+			}
+			continue
+		}
 		most, all = max(most, k.Number), all && k.Number >= 0
 		if k.world > 0 {
 			if world > 0 && world != k.world {
@@ -242,7 +279,9 @@ func (c *Comparison) expect(q Question) error {
 	}
 	here := make([]bool, c.Expected)
 	for i := range c.Ranks {
-		here[c.Ranks[i].Number] = true
+		if n := c.Ranks[i].Number; n >= 0 && n < c.Expected {
+			here[n] = true
+		}
 	}
 	for n, yes := range here {
 		if !yes {

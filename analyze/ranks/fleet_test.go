@@ -298,3 +298,65 @@ func TestManyAreNoOutliers(t *testing.T) {
 		}
 	}
 }
+
+// TestSamePath holds that machines with a file of the same path each are ranks of their own where the recorder tells them
+// apart, and that nothing is left out without a word where it does not.
+func TestSamePath(t *testing.T) {
+	one := func(machine string, rank, modified int64, content byte) ranks.Rank {
+		d := sound(t)
+		d.Source.Path, d.Source.Modified, d.Source.SHA256 = "/tmp/dump.pickle", modified, bytes.Repeat([]byte{content}, 32)
+		d.Identity.Machine, d.Identity.Rank = machine, rank
+		return ranks.Of(d.Source.Path, d)
+	}
+	for name, c := range map[string]struct {
+		list                 []ranks.Rank
+		ranks, older, copies int
+	}{
+		"two machines":            {[]ranks.Rank{one("a", -1, 1, 1), one("b", -1, 2, 2)}, 2, 0, 0},
+		"two ranks of a machine":  {[]ranks.Rank{one("a", 0, 1, 1), one("a", 1, 2, 2)}, 2, 0, 0},
+		"states of each of two":   {[]ranks.Rank{one("a", 0, 1, 1), one("b", 1, 2, 2), one("a", 0, 3, 3), one("b", 1, 4, 4)}, 2, 2, 0},
+		"nothing tells":           {[]ranks.Rank{one("", -1, 1, 1), one("", -1, 2, 2)}, 1, 1, 0},
+		"one file, read twice":    {[]ranks.Rank{one("a", 0, 1, 1), one("a", 0, 1, 1)}, 1, 0, 1},
+		"of one the machine only": {[]ranks.Rank{one("a", -1, 1, 1), one("", -1, 2, 2)}, 1, 1, 0},
+	} {
+		got := ranks.Compare(c.list)
+		if len(got.Ranks) != c.ranks || got.Older != c.older || got.Copies != c.copies {
+			t.Errorf("%s: %d ranks, %d older, %d copies; want %d, %d, %d", name, len(got.Ranks), got.Older, got.Copies, c.ranks,
+				c.older, c.copies)
+		}
+	}
+}
+
+// sound is the digest of a rank of which nothing is to be told.
+func sound(t *testing.T) *digest.Digest {
+	t.Helper()
+	j := fleet.New(3, 8, 4, 4)
+	for _, r := range j.Present() {
+		if d := j.Digest(r); d.Fault == "" {
+			return d
+		}
+	}
+	t.Fatal("no sound digest")
+	return nil
+}
+
+// TestDamaged holds that a file that cannot be read costs its own rank only, also where it is said how many there are and
+// its name tells no rank, or one that there cannot be.
+func TestDamaged(t *testing.T) {
+	for _, name := range []string{"scrambled.digest", "rank00001-abc-def.digest", "rank99999-abc-def.digest"} {
+		var list []ranks.Rank
+		for _, n := range []int64{0, 2, 3} {
+			d := sound(t)
+			d.Identity.Rank, d.Source.Path = n, fmt.Sprintf("/dumps/rank%d.pickle", n)
+			list = append(list, ranks.Of(d.Source.Path, d))
+		}
+		got, err := ranks.Question{Expected: 4}.Compare(append(list, ranks.Unread(name, os.ErrInvalid)))
+		if err != nil || got.Read != 3 || got.Ranks[3].Fault == "" {
+			t.Errorf("%s: %v, %+v", name, err, got)
+			continue
+		}
+		if missing := len(got.Missing); missing != 1 && name[:9] != "rank00001" || missing == 1 && got.Missing[0] != 1 {
+			t.Errorf("%s: missing %v", name, got.Missing)
+		}
+	}
+}

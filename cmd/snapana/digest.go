@@ -37,7 +37,7 @@ growth, failures, settings, in some tens of kilobytes. "snapana ranks FOLDER" co
 snapshot at hand. A FILE may be a folder of snapshots.
 
 A file whose digest is there already is skipped. One that cannot be read leaves a digest that says
-why, is tried again the next time, and the exit code is then 2.`,
+why, is tried again the next time, and the exit code is then 2. A name of no file leaves nothing.`,
 		Example: `  snapana digest -o digests/ dumps/rank*.pickle
   snapana ranks digests/`,
 		Args: needs(1, many, "the FILES to make digests of"),
@@ -107,7 +107,7 @@ func (f *digestFlags) each(cmd *cobra.Command, files []string) error {
 func digestLine(d json.Digested) string {
 	switch {
 	case d.Fault != "":
-		return filepath.Base(d.Path) + " unreadable: " + d.Fault
+		return filepath.Base(cmp.Or(d.Path, d.File)) + " unreadable: " + d.Fault
 	case d.Skipped:
 		return filepath.Base(d.File) + ": there already"
 	}
@@ -124,12 +124,21 @@ func (f *digestFlags) end(cmd *cobra.Command, made *json.Digests) error {
 	if f.json {
 		return written(json.WriteDigests(cmd.OutOrStdout(), made))
 	}
-	s := fmt.Sprintf("%s in %s: %d written", units.Plural(len(made.Digests), "digest"), f.dir, made.Written)
+	none := 0
+	for _, d := range made.Digests {
+		if d.Path == "" && !d.Skipped {
+			none++
+		}
+	}
+	s := fmt.Sprintf("%s in %s: %d written", units.Plural(len(made.Digests)-none, "digest"), f.dir, made.Written)
 	if made.Skipped > 0 {
 		s += fmt.Sprintf(", %d there already", made.Skipped)
 	}
-	if made.Unread > 0 {
-		s += fmt.Sprintf(", %d of unreadable files", made.Unread)
+	if n := made.Unread - none; n > 0 {
+		s += fmt.Sprintf(", %d of unreadable files", n)
+	}
+	if none > 0 {
+		s += fmt.Sprintf("; %s of no file", units.Plural(none, "name"))
 	}
 	return f.say(cmd, s)
 }
@@ -161,6 +170,10 @@ func (f *digestFlags) one(cmd *cobra.Command, path string) (json.Digested, error
 		return out, stopped
 	}
 	advised := ""
+	if err != nil && !f.mark && !isFile(cmd.Context(), path) { // a name that was mistyped is no rank
+		out.Fault = failure.Line(explain(cmd.Context(), err).Error())
+		return out, nil
+	}
 	if err != nil { // what to do about it is said here alone: who reads the digest cannot
 		d = digest.Failed(d.Source, errors.New(failure.Line(plainly(err).Error())))
 		advised = failure.Line(explain(cmd.Context(), err).Error())
@@ -185,6 +198,12 @@ func (f *digestFlags) one(cmd *cobra.Command, path string) (json.Digested, error
 		err = f.files.Write(cmd.Context(), out.Path, data)
 	}
 	return out, written(err)
+}
+
+// isFile reports whether there is a file of that name, which may be unreadable.
+func isFile(ctx context.Context, path string) bool {
+	info, err := input.Stat(ctx, path)
+	return err == nil && !info.IsDir() || err != nil && !errors.Is(err, fs.ErrNotExist)
 }
 
 var errKilled = errors.New("the task that read it was killed, as for using too much memory, or it still runs")
@@ -267,7 +286,7 @@ func (f *readFlags) digest(cmd *cobra.Command, path string, src digest.Source) (
 		return failed, nil, err
 	}
 	opt := analyze.Options{Rules: f.rules, NoReplay: !f.replay}
-	if file := sidecar.Beside(cmd.Context(), path); file != "" {
+	if file, _ := sidecar.Beside(cmd.Context(), path); file != "" {
 		if opt.Recorder, err = f.in.recording(cmd, file); err != nil {
 			opt.Recorder, opt.Unread = nil, inFlags(err)
 		}

@@ -286,7 +286,7 @@ func (f *inputFlags) readWindow(cmd *cobra.Command, path string, opt load.Option
 		return nil, misuse("--from and --to need a file that can be read twice, and %s is none", path)
 	}
 	span := f.window
-	if file := sidecar.Beside(cmd.Context(), path); file != "" && span.Named() {
+	if file, _ := sidecar.Beside(cmd.Context(), path); file != "" && span.Named() {
 		if rec, err := f.recording(cmd, file); err == nil {
 			span.Steps = window.Recorded(rec)
 		}
@@ -359,7 +359,7 @@ func (f *recorderFlags) analyze(cmd *cobra.Command, in *inputFlags, path string,
 	opt analyze.Options) (*analyze.Result, error) {
 	file := f.file
 	if file == "" && path != "-" {
-		file = sidecar.Beside(cmd.Context(), path)
+		file, _ = sidecar.Beside(cmd.Context(), path)
 	}
 	if f.before != "" && file == "" {
 		return nil, misuse("--before needs the recorder's file of this snapshot too; name it with --recorder")

@@ -13,7 +13,7 @@ type Digests struct {
 // Digested is one file of which a digest was made.
 type Digested struct {
 	File    string `json:"file"`    // as it was named
-	Path    string `json:"path"`    // of the digest, "" where one was there already
+	Path    string `json:"path"`    // of the digest, "" where one was there already or there is no such file
 	Bytes   int    `json:"bytes"`   // of the digest
 	Skipped bool   `json:"skipped"` // there was one already
 	Fault   string `json:"fault"`   // why the file could not be read, "" when it could

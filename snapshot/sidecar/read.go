@@ -29,12 +29,13 @@ type Options struct {
 
 // Beside finds the recorder's file that lies beside the snapshot at path and has its name, "" for none:
 // NAME.snapana beside NAME.pickle or NAME.pickle.gz.
-func Beside(ctx context.Context, path string) string {
-	file := input.Join(input.Dir(path), snapshot.Stem(path)+".snapana")
-	if info, err := input.Stat(ctx, file); err != nil || !info.Mode().IsRegular() || file == path {
-		return ""
+func Beside(ctx context.Context, path string) (file string, bytes int64) {
+	file = input.Join(input.Dir(path), snapshot.Stem(path)+".snapana")
+	info, err := input.Stat(ctx, file)
+	if err != nil || !info.Mode().IsRegular() || file == path {
+		return "", -1
 	}
-	return file
+	return file, info.Size()
 }
 
 // Open reads the .snapana file at path, "-" for standard input. See Read.

@@ -29,6 +29,9 @@ func RankCounts(c *ranks.Comparison) string {
 	if c.Copies > 0 {
 		s += ", " + units.Plural(c.Copies, "copy", "copies") + " left out"
 	}
+	if c.Older > 0 {
+		s += ", " + units.Plural(c.Older, "older state") + " of the same paths left out"
+	}
 	if n := len(c.Missing); n > 0 {
 		s += fmt.Sprintf("; %d of %s missing (%s)", n, units.Plural(c.Expected, "rank"), Ranges(c.Missing, nil))
 	} else if n := c.Expected - len(c.Ranks); n > 0 {
