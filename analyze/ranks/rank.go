@@ -196,8 +196,8 @@ func shared(s string) string { return unique.Make(s).Value() }
 // noStack is the place of memory of which nobody knows where it was allocated.
 var noStack = unique.Make(attribution.Placed(""))
 
-// placed reports whether it is known of a rank where its memory was allocated, but for a tenth.
-func (k *Rank) placed() bool { return k.unplaced <= k.Active/10 }
+// placed reports whether it is known of a rank where most of its memory was allocated: gradients have no stack of Python.
+func (k *Rank) placed() bool { return k.unplaced <= k.Active/2 }
 
 // at is what a rank has from one place, at most so much where that is not known.
 func (k *Rank) at(name unique.Handle[string]) int64 {
