@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"sync/atomic"
 
 	"github.com/snapana/snapana/snapshot"
@@ -56,7 +57,8 @@ type Input struct {
 }
 
 // Read unpacks what r gives, or the file called name where r is nil, and calls use with what is inside,
-// once. Beyond that name is for messages only. Errors about the data, those of use too, are
+// once. A regular file is also read from other places than where it stands, unless it is standard input. Beyond that
+// name is for messages only. Errors about the data, those of use too, are
 // *snapshot.FormatError with the name; other errors, those of r, are wrapped. A file that was cut before
 // its data begins gives ErrTruncated; later the reader in use gets io.ErrUnexpectedEOF. When ctx is done
 // the next read fails, and so does Read, with ctx.Err().
@@ -82,6 +84,10 @@ func Read(ctx context.Context, r io.Reader, name string, opt Options, use func(*
 			return in.finish(refuse("", snapshot.Folder, "is a directory; name a file in it"))
 		}
 		r = f
+	} else if f, ok := r.(input.File); ok && r != os.Stdin {
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			in.file, in.size = f, info.Size()
+		}
 	}
 	err := in.unwrap(counted{in: in, r: r}, in.size, 0)
 	for _, c := range in.closers {
