@@ -78,6 +78,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
 	}
+	return Until(ctx, l, server)
+}
+
+// Until serves until ctx ends, then waits a little for the last answers, and closes the listener.
+func Until(ctx context.Context, l net.Listener, server *http.Server) error {
 	stop := context.AfterFunc(ctx, func() {
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 		defer cancel()
@@ -101,8 +106,7 @@ func (s *Server) Handler(port string) http.Handler {
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-store")
-		host, ok := strings.CutSuffix(r.Host, ":"+port)
-		if !ok && port != "80" || host != "127.0.0.1" && host != "localhost" {
+		if !IsOwn(r.Host, port) {
 			http.Error(w, "Unknown host: open the address that snapana printed, on 127.0.0.1:"+port+".",
 				http.StatusMisdirectedRequest)
 			return
@@ -112,7 +116,7 @@ func (s *Server) Handler(port string) http.Handler {
 			http.Redirect(w, r, "/"+s.token+"/", http.StatusSeeOther)
 			return
 		}
-		if subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) != 1 {
+		if !Same(token, s.token) {
 			http.Error(w, "Unknown link: open the whole address that snapana printed.", http.StatusNotFound)
 			return
 		}
@@ -135,6 +139,15 @@ func (s *Server) Handler(port string) http.Handler {
 		}
 	})
 }
+
+// IsOwn reports whether a request names this port of the loopback: a page whose name was made to point here names that.
+func IsOwn(host, port string) bool {
+	name, ok := strings.CutSuffix(host, ":"+port)
+	return (ok || port == "80") && (name == "127.0.0.1" || name == "localhost")
+}
+
+// Same compares secrets, in a time that does not tell where they differ.
+func Same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 func noPage(w http.ResponseWriter) {
 	http.Error(w, "No such page: open the address that snapana printed.", http.StatusNotFound)
