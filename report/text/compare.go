@@ -126,3 +126,19 @@ func Environments(w io.Writer, c *environment.Comparison, o Options) error {
 	}
 	return d.print(w)
 }
+
+// RanksSaying is a comparison in sentences.
+type RanksSaying struct {
+	Verdict     string // on those that matter most
+	Counts      string
+	Differences []string
+}
+
+// RanksSaid says what Ranks prints above its table.
+func RanksSaid(c *ranks.Comparison) RanksSaying {
+	s := RanksSaying{Counts: chart.RankCounts(c), Differences: chart.RankDifferences(c)}
+	if len(c.Groups) > 0 {
+		s.Verdict = chart.RankGroup(c, &c.Groups[0])
+	}
+	return s
+}

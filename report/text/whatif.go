@@ -57,19 +57,25 @@ func WhatIf(w io.Writer, a *whatif.Answer, r *allocator.Recorded, why string, o 
 			break
 		}
 	}
-	switch {
-	case !a.Accuracy.Trusted:
-		say("Advice", "None: the replay matches less than 99% of the trace, so the figures above are guesses.")
-	case a.Best < 0 && a.Rows[0].Failures > 0:
-		say("Advice", "None of these settings serves every request.")
-	case a.Best < 0:
-		say("Advice", "None of these settings lowers the peak by 5% and 64 MiB: keep the current ones.")
-	default:
-		say("Advice", "* "+a.Text)
+	say("Advice", when(a.Best >= 0 && a.Accuracy.Trusted, "* ")+WhatIfAdvice(a))
+	if a.Accuracy.Trusted {
 		say("Costs", a.Costs...)
 	}
 	say("Minimum", smallest(a, r)...)
 	return d.print(w)
+}
+
+// WhatIfAdvice says which setting to take.
+func WhatIfAdvice(a *whatif.Answer) string {
+	switch {
+	case !a.Accuracy.Trusted:
+		return "None: the replay matches less than 99% of the trace, so the figures are guesses."
+	case a.Best < 0 && a.Rows[0].Failures > 0:
+		return "None of these settings serves every request."
+	case a.Best < 0:
+		return "None of these settings lowers the peak by 5% and 64 MiB: keep the current ones."
+	}
+	return a.Text
 }
 
 // readText says what a release makes of settings where it is not what is written.
