@@ -52,7 +52,7 @@ func TestFlags(t *testing.T) {
 				t.Errorf("--%s of %s is %s, and elsewhere %s", f.Name, c.Name(), is, was)
 			}
 			first[f.Name] = is
-			if variable(f.Name) == "SNAPANA_CACHE" {
+			if variable(f.Name) == "SNAPANA_CACHE" && c.Name() != "mcp" { // fromVariables leaves that one out
 				t.Errorf("--%s of %s has the variable that names the folder of answers", f.Name, c.Name())
 			}
 		})

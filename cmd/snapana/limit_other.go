@@ -10,3 +10,5 @@ type usage struct{}
 func openUsage() *usage { return nil }
 
 func (*usage) now() (memory int64, cpu time.Duration) { return 0, 0 }
+
+func (*usage) close() {}

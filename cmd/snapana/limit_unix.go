@@ -40,3 +40,9 @@ func (u *usage) now() (memory int64, cpu time.Duration) {
 	}
 	return memory, cpu
 }
+
+func (u *usage) close() {
+	if u.statm != nil {
+		u.statm.Close()
+	}
+}

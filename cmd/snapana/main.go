@@ -194,7 +194,7 @@ More: snapana man {{.Name}}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(newReport(), newSummary(), newState(), newPeak(), newAt(), newOOM(), newStats(), newCompareEnv(),
 		newRanks(), newDigest(), newFleet(), newDiff(), newCheck(), newWhatif(), newFit(), newPlot(), newExport(), newServe(),
-		newGhosts(), newRecorder(), newAttach(), newNVML(), newSchema(), newVersion(), newMan(root), newCompletion(root))
+		newMCP(), newGhosts(), newRecorder(), newAttach(), newNVML(), newSchema(), newVersion(), newMan(root), newCompletion(root))
 	completeAll(root)
 	return root
 }

@@ -30,6 +30,9 @@ func fromVariables(cmd *cobra.Command) error {
 				return
 			}
 		}
+		if f.Name == "cache" {
+			return // SNAPANA_CACHE is the folder of answers, for all commands
+		}
 		if !f.Changed && os.Getenv(variable(f.Name)) != "" && f.Name != "help" && f.Name != "version" {
 			set = append(set, f)
 		}

@@ -50,6 +50,7 @@ var shown = map[string][]string{
 var notShown = map[string]string{
 	"plot": "prints nothing", "export": "prints files of other tools", "serve": "prints an address", "attach": "needs a process",
 	"nvml":       "needs a driver; its text has goldens of its own in report/text",
+	"mcp":        "answers programs",
 	"digest":     "prints names of files that depend on where it runs",
 	"recorder":   "prints a program",
 	"fleet":      "prints a program",
