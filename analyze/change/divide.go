@@ -176,6 +176,7 @@ func (d *draft) units(p *pass, groups []group) []unit {
 // batch shrinks. The first of them is put in before it, and makes the gradients that the others add to; those between
 // are like the last.
 func (d *draft) accumulate(parts int64, e *Applied) {
+	before := len(d.added)
 	for i := range d.passes {
 		p := &d.passes[i]
 		first := d.loopOf(p)
@@ -189,7 +190,7 @@ func (d *draft) accumulate(parts int64, e *Applied) {
 			}
 		}
 		if p.stop == whatif.Never {
-			d.repeat(p, first)
+			d.repeat(p, first, before)
 		}
 		for row := p.rows.from; row < p.rows.to; row++ {
 			if d.gradient(row) && d.t.Lives[row].Born >= p.begin {
@@ -271,8 +272,9 @@ type moment struct {
 	ends              bool
 }
 
-// repeat puts a pass in before itself, from an event on. Its gradients stay until those of the pass would end.
-func (d *draft) repeat(p *pass, first int32) {
+// repeat puts a pass in before itself, from an event on, with the first of the lives that were added. Its gradients stay
+// until those of the pass would end.
+func (d *draft) repeat(p *pass, first int32, added int) {
 	var at []moment
 	var made []extra
 	goes := d.replaced(p)
@@ -293,7 +295,7 @@ func (d *draft) repeat(p *pass, first int32) {
 			at = append(at, dies)
 		}
 	}
-	for i := range d.added {
+	for i := range d.added[:added] {
 		x := d.added[i]
 		if x.Born < first || x.Born >= p.end {
 			continue

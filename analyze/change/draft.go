@@ -66,6 +66,9 @@ func (d *draft) turn(event, n int32) int32 {
 // turnFirst takes the first n turns at an event, from 1 on: those that are taken already come behind them.
 func (d *draft) turnFirst(event, n int32) {
 	for i := range d.added {
+		if d.turns[event] == 0 {
+			break // none is taken
+		}
 		x := &d.added[i]
 		if x.Born == event && x.Turn > 0 {
 			x.Turn += n

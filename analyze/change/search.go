@@ -54,7 +54,7 @@ type Refused struct {
 }
 
 // mostSets bounds the sets that are replayed, those of one change not counted.
-const mostSets = 40
+const mostSets = 20
 
 // Candidates are the changes that are worth a try where nobody names any: those that one process can make by itself and
 // that leave what it computes as it is, but for the bits of the optimizer's state.
