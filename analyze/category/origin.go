@@ -108,6 +108,15 @@ func frameOrigin(c frames.Class) origin {
 type Rule struct {
 	Match    *regexp.Regexp // against each frame, as "file:line function"
 	Category Category
+	// Original, if set, gives the text of the frame that Match is for: of a redacted snapshot.
+	Original func(frame string) string
+}
+
+func (r *Rule) matches(frame string) bool {
+	if r.Original != nil {
+		frame = r.Original(frame)
+	}
+	return r.Match.MatchString(frame)
 }
 
 // ParseRules reads rules from YAML:
@@ -199,7 +208,7 @@ func applyRules(s *snapshot.Snapshot, rules []Rule) []verdict {
 	for i := 1; i <= s.Frames.Len(); i++ {
 		f := s.Frames.Get(snapshot.FrameID(i))
 		text := fmt.Sprintf("%s:%d %s", s.Strings.Get(f.File), f.Line, s.Strings.Get(f.Name))
-		matched[i] = 1 + slices.IndexFunc(rules, func(r Rule) bool { return r.Match.MatchString(text) })
+		matched[i] = 1 + slices.IndexFunc(rules, func(r Rule) bool { return r.matches(text) })
 	}
 	out := make([]verdict, s.Stacks.Len()+1)
 	for i := range out {

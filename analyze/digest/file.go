@@ -134,6 +134,10 @@ func (f *Folder) Tried(src *Source) bool {
 
 // Open reads the digest at path. Errors of its data are *snapshot.FormatError.
 func Open(ctx context.Context, path string) (*Digest, error) {
+	if input.FilterOf(ctx) != nil {
+		return nil, &snapshot.FormatError{Name: path, Offset: -1, Err: snapshot.ErrNotSnapshot,
+			Msg: "cannot be redacted: it is a digest; make digests of redacted snapshots"}
+	}
 	f, err := input.Open(ctx, path)
 	if err != nil {
 		return nil, err

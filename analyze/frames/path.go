@@ -52,6 +52,23 @@ func Short(file string) string {
 	return cmp.Or(cut(file).installed, file)
 }
 
+// Known is where in a path begins what is the same on all machines: the folder of installed packages, torch's own, or
+// that of Python's library. It is the path's length where nothing is.
+func Known(file string) int {
+	p := cut(file)
+	switch {
+	case p.installed != "":
+		at := len(p.file) - len(p.installed) - 1
+		return strings.LastIndexByte(p.file[:at], '/') + 1
+	case p.torch != "":
+		return len(p.file) - len(p.torch) - len("torch/")
+	}
+	if m := standard.FindStringIndex(p.file); m != nil {
+		return strings.LastIndex(strings.ToLower(p.file[:m[1]]), "/lib") + 1
+	}
+	return len(p.file)
+}
+
 // Base is the last part of a path, of Unix or of Windows.
 func Base(file string) string { return file[strings.LastIndexAny(file, `/\`)+1:] }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -84,7 +83,7 @@ func OpenLog(ctx context.Context, path string, stdin io.Reader) (*Log, error) {
 			return nil, err
 		}
 		defer f.Close()
-		r, name = f, filepath.Base(path)
+		r, name = f, input.Base(ctx, path)
 	}
 	br := bufio.NewReader(budget.From(ctx).Reader(r))
 	switch head, _ := br.Peek(2); string(head) {
@@ -93,7 +92,9 @@ func OpenLog(ctx context.Context, path string, stdin io.Reader) (*Log, error) {
 	case "\x28\xb5":
 		return nil, &PackedError{name, "zstdcat"}
 	}
-	log, err := ReadLog(name, br)
+	in, done := input.Filtered(ctx, br)
+	defer done()
+	log, err := ReadLog(name, in)
 	if err != nil {
 		err = fmt.Errorf("%s: %w", name, err)
 	}

@@ -14,6 +14,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"unique"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/snapana/snapana/analyze/digest"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/input"
 )
 
 // Rank is what is kept of one snapshot. Sizes are bytes.
@@ -229,6 +231,9 @@ func Read(ctx context.Context, files []string, open func(file string) (Rank, err
 			if err != nil {
 				k = Unread(file, err)
 				k.path, _ = filepath.Abs(file)
+			}
+			if shown := input.Shown(ctx, file); shown != file {
+				k.File, k.path, k.Fault = shown, input.Shown(ctx, k.path), strings.ReplaceAll(k.Fault, file, shown)
 			}
 			list[i] = k
 			<-slots

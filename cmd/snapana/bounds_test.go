@@ -31,7 +31,7 @@ var judged = []string{
 	"plot --kind segments FILE -o OUT.svg", "plot --kind fragmentation FILE -o OUT.png", "compare-env FILE FILE",
 	"export --to parquet -o OUT FILE", "export --to pprof -o OUT FILE", "export --to folded --at allocated -o OUT FILE",
 	"export --to perfetto -o OUT FILE",
-	"digest FILE -o OUT",
+	"digest FILE -o OUT", "redact FILE -o OUT",
 }
 
 // cost is what a run of a command took, as parts of what is promised for its input.

@@ -120,7 +120,7 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
-		outcomes, err := judge(path, r, limits, base)
+		outcomes, err := judge(input.Shown(cmd.Context(), path), r, limits, base)
 		if err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (f *checkFlags) run(cmd *cobra.Command, args []string) error {
 
 // judge holds the devices of a run against limits. The baseline is of one of them: that of its ordinal, or else the
 // one that reserved most.
-func judge(path string, r *analyze.Result, l *gate.Limits, base *footprint.Footprint) ([]gate.Outcome, error) {
+func judge(shown string, r *analyze.Result, l *gate.Limits, base *footprint.Footprint) ([]gate.Outcome, error) {
 	main := r.Main()
 	if base != nil {
 		if i := slices.IndexFunc(r.Devices, func(d analyze.Device) bool {
@@ -159,7 +159,7 @@ func judge(path string, r *analyze.Result, l *gate.Limits, base *footprint.Footp
 		if err != nil {
 			return nil, err
 		}
-		q := gate.Subject{File: path, Findings: r.Verdict.Findings, Footprint: f, Phases: d.Phases,
+		q := gate.Subject{File: shown, Findings: r.Verdict.Findings, Footprint: f, Phases: d.Phases,
 			Blind: r.Snapshot.Partial != nil || verdict.Blind(r.Snapshot) != ""}
 		if m := d.Moment("peak"); m != nil {
 			q.Frag = &m.Frag
@@ -232,6 +232,9 @@ func (f *checkFlags) read(cmd *cobra.Command) (*gate.Limits, error) {
 		defer file.Close()
 		if l, err = gate.Read(file); err != nil {
 			return nil, fail(failure.BadSettings, "%s: %w", f.file, err)
+		}
+		if redactorOf(cmd.Context()) != nil && len(l.Sites)+len(l.Phases) > 0 {
+			return nil, errors.New("--redact cannot be used with limits of sites and phases, which are names of the program")
 		}
 	}
 	var err error

@@ -50,7 +50,8 @@ func completeAll(root *cobra.Command) {
 		"at": {1, snapshotFiles}, "whatif": {1, snapshotFiles}, "plot": {1, snapshotFiles}, "serve": {1, snapshotFiles},
 		"ghosts": {1, all}, "diff": {many, snapshotFiles}, "fit": {many, snapshotFiles}, "ranks": {many, snapshotFiles},
 		"slurm": {many, snapshotFiles}, "kubernetes": {many, snapshotFiles}, "task": {1, []string{fleet.Ending}},
-		"oom": {1, logFiles}, "stats": {many, counterFiles}, "compare-env": {2, recorderFiles}, root.Name(): {1, snapshotFiles},
+		"redact": {many, slices.Concat(all, logFiles)},
+		"oom":    {1, logFiles}, "stats": {many, counterFiles}, "compare-env": {2, recorderFiles}, root.Name(): {1, snapshotFiles},
 	}
 	flags := map[string]cobra.CompletionFunc{
 		"recorder": filesOf(recorderFiles), "before": filesOf(recorderFiles), "readings": filesOf(recorderFiles),

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"os"
@@ -70,7 +71,7 @@ one file, of one snapshot. -o - is standard output.`,
 			if err := spare(out, files...); err != nil {
 				return err
 			}
-			places, err := partitions(f, files, out, name)
+			places, err := partitions(cmd.Context(), f, files, out, name)
 			if err != nil {
 				return err
 			}
@@ -110,7 +111,7 @@ one file, of one snapshot. -o - is standard output.`,
 }
 
 // partitions are the folders that the tables of each file go to; of a format of one file there are none.
-func partitions(f *export.Format, files []string, out, run string) ([]string, error) {
+func partitions(ctx context.Context, f *export.Format, files []string, out, run string) ([]string, error) {
 	if f.Write != nil {
 		return nil, nil
 	}
@@ -118,6 +119,7 @@ func partitions(f *export.Format, files []string, out, run string) ([]string, er
 	taken := map[string]string{}
 	numbers := ranks.Numbers(files)
 	for i, file := range files {
+		file = input.Shown(ctx, file)
 		name := run
 		for _, other := range []string{snapshot.RunName(file), filepath.Base(filepath.Dir(file)), "run"} {
 			if name == "" || name == "." || name == "-" || name == string(filepath.Separator) {

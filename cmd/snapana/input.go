@@ -332,6 +332,11 @@ func (f *inputFlags) hashRules(ctx context.Context) (rules []category.Rule, hash
 	if rules, err = category.ParseRules(data); err != nil {
 		return nil, nil, fail(failure.BadSettings, "%s: %w", f.rules, err)
 	}
+	if r := redactorOf(ctx); r != nil {
+		for i := range rules {
+			rules[i].Original = r.Original
+		}
+	}
 	sum := sha256.Sum256(data)
 	return rules, sum[:], nil
 }

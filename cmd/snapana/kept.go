@@ -27,6 +27,9 @@ type kept struct {
 // readKept reads a file that snapana wrote of a snapshot; nil where it is something else.
 func readKept(cmd *cobra.Command, path string) (*kept, error) {
 	info, err := input.Stat(cmd.Context(), path)
+	if redactorOf(cmd.Context()) != nil {
+		return nil, nil // whoever reads it as a snapshot refuses it
+	}
 	if err != nil || !info.Mode().IsRegular() {
 		return nil, nil // whoever reads it as a snapshot says so
 	}

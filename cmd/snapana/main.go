@@ -100,7 +100,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err = cmp.Or(err, help); err != nil {
 		fromVariables(cmd) // if the error came before them
 		out.expect(cmd)
-		err = naming(explain(ctx, err), cmd)
+		err = said(ctx, cmd, err)
 	}
 	err = cmp.Or(err, out.end(err))
 	if err == nil {
@@ -169,6 +169,8 @@ input; 3 the output could not be written, or the system refused; 130 interrupted
 	root.Flags().VisitAll(func(fl *pflag.Flag) { fl.Hidden = true })
 	var looks lookFlags
 	looks.add(root)
+	var redaction redactFlags
+	redaction.add(root)
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
 		if cmd == root && len(args) == 0 && cmd.Flags().NFlag() == 0 || strings.HasPrefix(cmd.Name(), "__") {
 			return nil // the help, and what shells ask
@@ -182,7 +184,7 @@ input; 3 the output could not be written, or the system refused; 130 interrupted
 		if err := alone(cmd); err != nil {
 			return err
 		}
-		return looks.check()
+		return cmp.Or(looks.check(), redaction.begin(cmd, args))
 	}
 	root.Version = toolVersion()
 	root.SetVersionTemplate("snapana {{.Version}}\n")
@@ -194,7 +196,8 @@ More: snapana man {{.Name}}
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(newReport(), newSummary(), newState(), newPeak(), newAt(), newOOM(), newStats(), newCompareEnv(),
 		newRanks(), newDigest(), newFleet(), newDiff(), newCheck(), newWhatif(), newFit(), newPlot(), newExport(), newServe(),
-		newMCP(), newGhosts(), newRecorder(), newAttach(), newNVML(), newSchema(), newVersion(), newMan(root), newCompletion(root))
+		newMCP(), newGhosts(), newRedact(), newRecorder(), newAttach(), newNVML(), newSchema(), newVersion(), newMan(root),
+		newCompletion(root))
 	completeAll(root)
 	return root
 }

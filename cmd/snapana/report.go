@@ -161,7 +161,7 @@ func (f *reportFlags) write(cmd *cobra.Command, file string, r *analyze.Result) 
 	if dir == "" {
 		name, taken := "stdin", ""
 		if file != "-" {
-			name = snapshot.Stem(file)
+			name = snapshot.Stem(input.Base(cmd.Context(), file))
 		}
 		if dir, taken, err = report.WriteOwn(cmd.Context(), name, r, int(f.maxPage)); taken != "" {
 			note = fmt.Sprintf(" (kept %s/, which may be another snapshot's)", taken)

@@ -102,6 +102,7 @@ func TestSchemas(t *testing.T) {
 		filepath.Join(host, "keeps_outputs.snapana")))] = true
 	seen[valid(t, all, "compare-env", ok(t, "compare-env", "--json", filepath.Join(host, "loader_fork.snapana"),
 		filepath.Join(host, "loader_spawn.snapana")))] = true
+	seen[valid(t, all, "redact", ok(t, "redact", "--json", log, "-o", filepath.Join(t.TempDir(), "log")))] = true
 	rank := filepath.Join("..", "..", "fixtures", "ranks", "rank")
 	seen[valid(t, all, "ranks", ok(t, "ranks", "--json", rank+"0.pickle.xz", rank+"1.pickle.xz", rank+"2.pickle.xz",
 		rank+"3.pickle.xz"))] = true

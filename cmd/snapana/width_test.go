@@ -38,6 +38,7 @@ var shown = map[string][]string{
 		"whatif --capacity 650MiB --search lab/pairs/recordings/base.pickle.xz"},
 	"ghosts": {"ghosts --recorder holders/two_leaks/run.snapana holders/two_leaks/snapshot.pickle.zst",
 		"ghosts host/held_list.snapana"},
+	"redact":  {"redact --salt a -o OUT ghost.pickle"},
 	"diff":    {"diff healthy.pickle ghost.pickle"},
 	"check":   {"check --max-peak 1GiB --max-growth 0 --no-ghosts --baseline healthy.pickle ghost.pickle fragmentation.pickle"},
 	"schema":  {"schema", "schema --help"},

@@ -43,6 +43,7 @@ func documents() []document {
 		{ranksSchema, "ranks --json", ranksDoc{}},
 		{digestsSchema, "digest --json", Digests{}},
 		{diffSchema, "diff --json", diffDoc{}},
+		{redactionSchema, "redact --json", Redaction{}},
 		{gatesSchema, "check --json", checkDoc{}},
 		{errorSchema, "every command with --json that fails", errorDoc{}},
 	}

@@ -12,7 +12,6 @@ import (
 	"hash/crc32"
 	"io"
 	"os"
-	"path/filepath"
 	"sync"
 
 	"github.com/snapana/snapana/snapshot"
@@ -68,7 +67,7 @@ func Read(ctx context.Context, r io.Reader, name string, opt Options) (snap *sna
 	if err != nil {
 		return nil, err
 	}
-	snap.Name, snap.Pages = filepath.Base(name), from.Pages
+	snap.Name, snap.Pages = input.Base(ctx, name), from.Pages
 	if from.Page {
 		snap.Page = opt.Index
 	}

@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/input"
 	"github.com/snapana/snapana/snapshot/internal/pickle"
 	"github.com/snapana/snapana/snapshot/internal/plain"
 	"github.com/snapana/snapana/snapshot/internal/unpack"
@@ -37,7 +37,7 @@ func Open(ctx context.Context, path string, stdin io.Reader, opt Options, h Hand
 	err := unpack.Read(ctx, stdin, path, unpack.Options{MaxBytes: opt.MaxBytes}, func(in *unpack.Input) error {
 		i, err := read(in.Capped(), h)
 		if err == nil {
-			i.Name, i.Container = filepath.Base(path), append(in.Containers, i.Container...)
+			i.Name, i.Container = input.Base(ctx, path), append(in.Containers, i.Container...)
 			info = i
 		}
 		return err

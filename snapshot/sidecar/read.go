@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/vmihailenco/msgpack/v5/msgpcode"
@@ -55,7 +54,7 @@ func Open(ctx context.Context, path string, opt Options) (*File, error) {
 // File.Truncated tells. Errors about the data are *FormatError; errors of r are wrapped, ctx.Err() when
 // ctx is done before all is read. Beyond that name is for messages only.
 func Read(ctx context.Context, r io.Reader, name string, opt Options) (*File, error) {
-	f := &File{Name: filepath.Base(name)}
+	f := &File{Name: input.Base(ctx, name)}
 	err := unpack.Read(ctx, r, name, unpack.Options{MaxBytes: opt.MaxBytes}, func(in *unpack.Input) error {
 		return f.read(in.Capped(), opt)
 	})

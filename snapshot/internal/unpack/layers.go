@@ -35,6 +35,9 @@ func (in *Input) unwrap(r io.Reader, size int64, depth int) error {
 	}
 	if !kind.layer() || kind == isHTML && !in.opt.Snapshots {
 		in.R, in.Kind, in.Size, in.head, in.cut = br, kind, size, head, cut && depth > 0
+		if err := in.filter(); err != nil {
+			return err
+		}
 		return in.use(in)
 	}
 	in.Containers = append(in.Containers, string(kind))

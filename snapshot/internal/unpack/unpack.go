@@ -99,6 +99,26 @@ func Read(ctx context.Context, r io.Reader, name string, opt Options, use func(*
 	return in.finish(err)
 }
 
+// Foreign reports whether R is known to be none of what is read here.
+func (in *Input) Foreign() bool {
+	return in.Kind == isEmpty || in.Kind == isLFS || in.Kind == isPacked || in.Kind == isForeign
+}
+
+// filter puts the context's filter before R, if it has one: of what is a reader's business, not of what is refused.
+func (in *Input) filter() error {
+	if input.FilterOf(in.ctx) == nil || in.Foreign() {
+		return nil
+	}
+	r, done := input.Filtered(in.ctx, in.R)
+	in.closers = append(in.closers, done)
+	in.R, in.Size = bufio.NewReaderSize(r, 64<<10), 0
+	head, err := in.R.Peek(sniffLen)
+	if in.head = head; len(head) == 0 && err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		return err
+	}
+	return nil
+}
+
 // finish puts the name to an error.
 func (in *Input) finish(err error) error {
 	var fe *snapshot.FormatError

@@ -1,0 +1,248 @@
+package redact
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode"
+
+	"github.com/snapana/snapana/analyze/frames"
+)
+
+// function is the name of a function in a file: of code, variables and attributes too, which have no file.
+func (r *Redactor) function(name, file string) string {
+	if name == "" {
+		return name
+	}
+	if !r.strict {
+		if strings.ContainsAny(name, `/\`) && !strings.Contains(name, "operator") { // it has a path in it
+			return r.line(name)
+		}
+		return r.keep(name)
+	}
+	return r.often(1, name, file, func() string {
+		native := file != "" && !frames.Classify(file, name).Has(frames.Python) || strings.Contains(name, "::")
+		switch {
+		case file != "" && !native && r.known(file) < len(file), strings.HasPrefix(file, "<frozen"), whole.MatchString(name):
+			return r.keep(name)
+		case native:
+			return r.symbol(name)
+		}
+		return r.code(name)
+	})
+}
+
+var (
+	identifier = regexp.MustCompile(`[\pL_][\pL\pM\pN_]*`)
+	dunder     = regexp.MustCompile(`^__\w+__$`)
+	syntax     = map[string]bool{"lambda": true, "locals": true, "listcomp": true, "genexpr": true, "dictcomp": true,
+		"setcomp": true, "module": true}
+	isHex = regexp.MustCompile(`^0x[0-9a-fA-F]+$`)
+)
+
+// code replaces the words of names in code, but for those that judgments ask for: as many words as there were.
+func (r *Redactor) code(name string) string {
+	return identifier.ReplaceAllStringFunc(name, func(id string) string {
+		switch {
+		case dunder.MatchString(id), syntax[id], made.FindString(id) == id:
+			return id
+		}
+		return r.words(Functions, id, judgedWords(), judgedParts, nil)
+	})
+}
+
+// words replaces words of letters but for known ones and known parts of them, and beginnings.
+func (r *Redactor) words(kind Kind, text string, known map[string]bool, parts, begins []string) string {
+	var b strings.Builder
+	for _, w := range split(text) {
+		lower := strings.ToLower(w)
+		if !isWord(w) || known[lower] {
+			b.WriteString(w)
+			continue
+		}
+		from, to := -1, -1
+		for _, part := range parts {
+			if i := strings.Index(lower, part); i >= 0 && len(part) > to-from {
+				from, to = i, i+len(part)
+			}
+		}
+		for _, begin := range begins {
+			if strings.HasPrefix(lower, begin) && len(begin) > to-from {
+				from, to = 0, len(begin)
+			}
+		}
+		if len(lower) != len(w) || from < 0 {
+			b.WriteString(r.cased(kind, w))
+			continue
+		}
+		if from > 0 {
+			b.WriteString(r.cased(kind, w[:from]))
+		}
+		b.WriteString(w[from:to])
+		if to < len(w) {
+			b.WriteString(r.pseudonym(kind, w[to:]))
+		}
+	}
+	return b.String()
+}
+
+// cased is a pseudonym that begins with a capital letter where the word does: names are cut there.
+func (r *Redactor) cased(kind Kind, w string) string {
+	p := r.pseudonym(kind, w)
+	if first, _ := firstRune(w); unicode.IsUpper(first) {
+		return "X" + p[1:]
+	}
+	return p
+}
+
+func firstRune(s string) (rune, bool) {
+	for _, c := range s {
+		return c, true
+	}
+	return 0, false
+}
+
+func isWord(w string) bool {
+	c, ok := firstRune(w)
+	return ok && (unicode.IsLetter(c) || unicode.IsMark(c))
+}
+
+// split cuts a text into words of letters, at capitals too, and what is between them.
+func split(text string) (out []string) {
+	start, letter, upper := 0, false, false
+	for i, c := range text {
+		is := unicode.IsLetter(c) || unicode.IsMark(c)
+		if i > start && (is != letter || is && unicode.IsUpper(c) && !upper) {
+			out, start = append(out, text[start:i]), i
+		}
+		letter, upper = is, unicode.IsUpper(c)
+	}
+	if start < len(text) {
+		out = append(out, text[start:])
+	}
+	return out
+}
+
+var qualified = regexp.MustCompile(`~?[\pL_][\pL\pN_]*(?:::~?[\pL_][\pL\pN_]*)*`)
+
+// symbol replaces the names in one of C++ that neither torch nor what it is built on has.
+func (r *Redactor) symbol(name string) string {
+	var b strings.Builder
+	end, kept := 0, false
+	for _, m := range qualified.FindAllStringIndex(name, -1) {
+		between, id := name[end:m[0]], name[m[0]:m[1]]
+		b.WriteString(between)
+		end = m[1]
+		inside := strings.HasSuffix(between, "::")
+		switch {
+		case symbols.MatchString(id), !strings.Contains(id, "::") && (ofC()[id] || isPublic(id)), inside && kept:
+			b.WriteString(r.keep(id))
+			kept = true
+		default:
+			kept = false
+			for i, part := range strings.Split(id, "::") {
+				if i > 0 {
+					b.WriteString("::")
+				}
+				b.WriteString(r.words(Functions, part, judgedWords(), judgedParts, nil))
+			}
+		}
+	}
+	b.WriteString(name[end:])
+	return b.String()
+}
+
+// scope is the name of a scope or a phase: its words, but for those that torch has and that judgments ask for.
+func (r *Redactor) scope(name string) string {
+	var b strings.Builder
+	for _, w := range regexp.MustCompile(`[\pL\pM]+|[^\pL\pM]+`).FindAllString(name, -1) {
+		if isWord(w) && !scopeWords()[strings.ToLower(w)] {
+			w = r.words(Scopes, strings.ToLower(w), scopeWords(), scopeParts, releases)
+		}
+		b.WriteString(w)
+	}
+	return b.String()
+}
+
+// isPublic reports whether all words of a text are public, and whether there is one.
+func isPublic(text string) bool {
+	any := false
+	for _, w := range strings.FieldsFunc(strings.ToLower(text), func(c rune) bool { return !unicode.IsLetter(c) && !unicode.IsMark(c) }) {
+		any = true
+		if !public()[w] {
+			return false
+		}
+	}
+	return any
+}
+
+var rankLike = regexp.MustCompile(`^[0-9]{1,7}$`)
+
+// Name is the pseudonym of a file that a user names, without its folder: endings stay, public words, and numbers, since
+// they tell one rank from another.
+func (r *Redactor) Name(file string) string {
+	base := filepath.Base(file)
+	if base == "." || base == "/" || base == "-" || base == "stdin" {
+		return base
+	}
+	stem, ends := base, ""
+	for {
+		ext := filepath.Ext(stem)
+		if ext == stem || ext == "" || !endings()[strings.ToLower(ext)] {
+			break
+		}
+		stem, ends = strings.TrimSuffix(stem, ext), ext+ends
+	}
+	var b strings.Builder
+	if !address.MatchString(stem) {
+		for _, w := range parts.FindAllString(stem, -1) {
+			switch {
+			case rankLike.MatchString(w), isPublic(w) && !strings.ContainsAny(w, "0123456789"),
+				strings.Trim(w, "_-. ") == "", made.FindString(w) == w:
+				b.WriteString(w)
+			case numbered.MatchString(w):
+				b.WriteString(w)
+			default:
+				b.WriteString(r.pseudonym(Names, w))
+			}
+		}
+	} else {
+		b.WriteString(r.pseudonym(Names, stem))
+	}
+	return b.String() + ends
+}
+
+// Given is the pseudonym of the path of a file that a user names.
+func (r *Redactor) Given(file string) string {
+	dir, base := filepath.Split(file)
+	if dir == "" {
+		return r.Name(base)
+	}
+	if strings.Contains(dir, "://") {
+		return r.pseudonym(Addresses, dir) + "/" + r.Name(base)
+	}
+	return r.Path(strings.TrimSuffix(dir, "/")) + "/" + r.Name(base)
+}
+
+var (
+	parts    = regexp.MustCompile(`[\pL\pM\pN]+|[^\pL\pM\pN]+`)
+	numbered = regexp.MustCompile(`^(?i:rank|step|epoch|iter|iteration|device|cuda|gpu|stage|tp|pp|dp|local|global)\d{1,7}$`)
+)
+
+// Message takes the names that the user gave out of a message.
+func (r *Redactor) Message(text string, given []string) string {
+	for _, g := range given {
+		if g == "-" || g == "" {
+			continue
+		}
+		name := r.Name(g)
+		if abs, err := filepath.Abs(g); err == nil {
+			text = strings.ReplaceAll(text, abs, name)
+		}
+		text = strings.ReplaceAll(text, g, name)
+		if base := filepath.Base(g); len(base) > 2 {
+			text = strings.ReplaceAll(text, base, name)
+		}
+	}
+	return text
+}

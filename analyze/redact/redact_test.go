@@ -1,0 +1,72 @@
+package redact_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/analyze/redact"
+)
+
+// TestPath is what becomes of paths; x stands for a pseudonym. Whatever it is, its class stays.
+func TestPath(t *testing.T) {
+	made := regexp.MustCompile(`x[a-z0-9]{9}`)
+	for path, want := range map[string][2]string{ // names, strict
+		"/home/alice/proj/train.py":                                      {"/home/x/x/x.py"},
+		`C:\Users\bob\proj\main.py`:                                      {`C:\Users\x\x\x.py`},
+		"/home/alice/venv/lib/python3.11/site-packages/torch/nn/init.py": {"/home/x/venv/lib/python3.11/site-packages/torch/nn/init.py"},
+		"/o/lib/python3.11/site-packages/acme/a.py": {"/x/lib/python3.11/site-packages/acme/a.py",
+			"/x/lib/python3.11/site-packages/x/x.py"},
+		"/home/a/src/torch/optim/adam.py":                 {"/home/x/src/torch/optim/adam.py"},
+		"/usr/lib/python3.12/threading.py":                {"/usr/lib/python3.12/threading.py"},
+		"/tmp/torchinductor_alice/ab/cabc.py":             {"/tmp/torchinductor_x/x/x.py"},
+		"<ipython-input-12-abcdef>":                       {"<ipython-input-12-x>"},
+		"<string>":                                        {"<string>"},
+		"<frozen importlib._bootstrap>":                   {"<frozen importlib._bootstrap>"},
+		"<frozen acme.core>":                              {"<frozen x>"},
+		"<eval_with_key>.5":                               {"<eval_with_key>.5"},
+		"/build/alice/aten/src/ATen/Op.cpp":               {"/x/x/aten/src/ATen/Op.cpp"},
+		"/work/vllm/worker/cache_engine.py":               {"/x/x/x/cache_engine.py"},
+		"??":                                              {"??"},
+		"/home/x/miniconda3/envs/e/lib/python3.9/copy.py": {"/home/x/miniconda3/envs/x/lib/python3.9/copy.py"},
+	} {
+		for i, strict := range []bool{false, true} {
+			r := redact.New([]byte("a"), strict)
+			got := r.Path(path)
+			expect := want[i]
+			if expect == "" {
+				expect = want[0]
+			}
+			if text := made.ReplaceAllString(got, "x"); text != expect {
+				t.Errorf("%s (strict %v): %s, want %s", path, strict, text, expect)
+			}
+			if again := redact.New([]byte("a"), strict).Path(path); again != got {
+				t.Errorf("%s: %s, and then %s", path, got, again)
+			}
+			for _, name := range []string{"f", "<module>", "__init__", "forward", "step"} {
+				if was, is := frames.Classify(path, name), frames.Classify(got, name); was != is {
+					t.Errorf("%s is of another class as %s", path, got)
+				}
+			}
+		}
+	}
+}
+
+// TestScanner finds words in all the ways that they may be written.
+func TestScanner(t *testing.T) {
+	r := redact.New(nil, false)
+	r.Path("/home/wonderland/ünder/x.py")
+	s := r.Scanner()
+	for what, text := range map[string]string{
+		"plain": "by wonderland.", "escaped": `a "\u00fcnder" b`, "percent": "a%C3%BCnder/ %C3%BCnder b", "HTML": "&uuml;nder",
+		"base64": "x " + strings.Repeat("eHh4", 16) + "L3dvbmRlcmxhbmQv",
+	} {
+		if len(s.Deep([]byte(text))) == 0 {
+			t.Errorf("nothing was found in %s: %s", what, text)
+		}
+	}
+	if found := s.Deep([]byte("wonderlands, a home, " + r.Path("/home/wonderland/y"))); len(found) > 0 {
+		t.Errorf("%v was found in nothing", found)
+	}
+}

@@ -1,0 +1,205 @@
+package redact
+
+import (
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"strings"
+
+	"github.com/snapana/snapana/snapshot/rewrite"
+)
+
+// text says what becomes of a text at a place.
+func (r *Redactor) text(at rewrite.Place, text string) string {
+	if text == "" {
+		return ""
+	}
+	if at.IsKey {
+		return r.key_(at.Above, text)
+	}
+	switch at.Key {
+	case "filename", "file":
+		if at.Above == "snapshot" {
+			return r.Name(text)
+		}
+		return r.Path(text)
+	case "name":
+		switch at.Above {
+		case "external_annotations", "phase":
+			return r.scope(text)
+		case "numbers":
+			return r.function(text, "")
+		case "uses":
+			return r.function(text, "")
+		case "devices", "instances":
+			return r.tokens(text)
+		}
+	case "function", "left", "right", "hint", "attr", "closure", "local", "global", "default", "hook", "saved", "func", "cache",
+		"context", "contents":
+		if at.Above == "uses" || at.Above == "edges" || at.Above == "bounds" {
+			return r.function(text, "")
+		}
+	case "fx_node_name", "fx_node_target", "fx_node_op":
+		return r.function(text, "")
+	case "type":
+		if at.Above == "nodes" {
+			return r.class(text)
+		}
+	case "error":
+		if at.Above == "phase" {
+			return r.class(text)
+		}
+	case "kind", "root", "shape", "dtype", "how":
+		if at.Above == "nodes" || at.Above == "edges" || at.Above == "tensors" || at.Above == "storages" || at.Above == "uses" {
+			return r.tokens(text)
+		}
+	case "forward_frames", "fx_original_trace", "cpp_frames":
+		lines := strings.Split(text, "\n")
+		for i := range lines {
+			lines[i] = r.line(lines[i])
+		}
+		return strings.Join(lines, "\n")
+	case "user_metadata", "internal_metadata":
+		return r.metadata(text)
+	case "program":
+		return r.Name(text)
+	case "compile_context":
+		if strings.Trim(text, "0123456789/_[]-. ") == "" || text == "N/A" {
+			return text
+		}
+		return r.scope(text)
+	case "type_", "state", "stage", "action", "segment_type", "category", "format", "producer":
+		return r.tokens(text)
+	}
+	if at.Above == "allocator_settings" || at.Key == "allocator_settings" || strings.HasPrefix(at.Key, "alloc.") {
+		return r.tokens(text)
+	}
+	return r.value(text)
+}
+
+// value is any other text: as it is where all its words are public, by parts where it is a path, else as a whole.
+func (r *Redactor) value(text string) string {
+	return r.often(2, text, "", func() string {
+		switch {
+		case made.FindString(text) == text, isPublic(text) && !address.MatchString(text), plainNumber.MatchString(text):
+			return text
+		case strings.HasPrefix(text, "/") && !strings.Contains(text, " "):
+			return r.Path(text)
+		case strings.HasPrefix(text, "GPU-"), strings.HasPrefix(text, "MIG-"):
+			return text[:4] + r.pseudonym(Addresses, text[4:])
+		}
+		return r.pseudonym(Values, text)
+	})
+}
+
+var plainNumber = regexp.MustCompile(`^[-+\d.,:/ eExX_()\[\]]*$`)
+
+// key_ is a key of a dict that is not of the format.
+func (r *Redactor) key_(above, text string) string {
+	lower := strings.ToLower(text)
+	switch {
+	case above == "env":
+		return r.keep(text) // of a fixed list, names of variables and packages
+	case isPublic(text) || plainNumber.MatchString(text) || lower == "n/a":
+		return text
+	}
+	return r.words(Keys, text, public(), nil, nil)
+}
+
+// class is a class with its module: of the program's own modules only the name of the class stays, unless that must go.
+func (r *Redactor) class(text string) string {
+	first, _, dotted := strings.Cut(text, ".")
+	if isPackage(first) || !dotted && (isPublic(text) || builtin[text]) {
+		return r.keep(text)
+	}
+	parts := strings.Split(text, ".")
+	for i := range parts {
+		if i < len(parts)-1 && parts[i] != "__main__" && parts[i] != "<locals>" {
+			parts[i] = r.pseudonym(Functions, parts[i])
+		} else if i == len(parts)-1 {
+			parts[i] = r.function(parts[i], "")
+		}
+	}
+	return strings.Join(parts, ".")
+}
+
+var builtin = map[string]bool{"dict": true, "list": true, "tuple": true, "set": true, "frozenset": true, "cell": true,
+	"function": true, "method": true, "frame": true, "generator": true, "coroutine": true, "traceback": true, "type": true,
+	"object": true, "module": true, "RuntimeError": true, "OutOfMemoryError": true, "ValueError": true, "KeyError": true,
+	"Exception": true, "KeyboardInterrupt": true, "SystemExit": true, "AssertionError": true, "TypeError": true,
+	"builtin_function_or_method": true, "mappingproxy": true, "NoneType": true}
+
+// metadata is what the program noted beside its memory: of a JSON object its form and numbers stay.
+func (r *Redactor) metadata(text string) string {
+	if s := strings.TrimSpace(text); strings.HasPrefix(s, "{") && json.Valid([]byte(s)) {
+		var b bytes.Buffer
+		err := rewrite.JSON(&b, strings.NewReader(text), &rewrite.Texts{
+			Text: func(_ rewrite.Place, t string) string { return r.note(t) },
+			Name: func(t, _ string) string { return r.note(t) },
+		})
+		if err == nil {
+			return b.String()
+		}
+	}
+	return r.note(text)
+}
+
+func (r *Redactor) note(text string) string {
+	if text == "" || isPublic(text) || plainNumber.MatchString(text) {
+		return text
+	}
+	return r.pseudonym(Notes, text)
+}
+
+// tokens replaces words that are not public.
+func (r *Redactor) tokens(text string) string { return r.line(text) }
+
+var (
+	address = regexp.MustCompile(`\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b`)
+	frame   = regexp.MustCompile(`^(.*\bFile ")([^"]*)(", line \d+)(?:(, in )(.*))?$`)
+	// piece cuts a line: URLs, mail addresses, UUIDs, addresses of IPv4, of IPv6 and of network cards, paths, hexadecimal
+	// numbers, numbers with letters, and words.
+	piece = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]+` +
+		`|[^\s"'<>()\[\],;]+@[^\s"'<>()\[\],;]+` +
+		`|[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}` +
+		`|\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b` +
+		`|\b(?:[0-9a-fA-F]{1,4}:){3,}[0-9a-fA-F:]*[0-9a-fA-F]\b` +
+		`|(?:[A-Za-z]:)?[^\s"'(),:;|=<>\[\]{}*/\\]*(?:[/\\][^\s"'(),:;|=<>\[\]{}*/\\]+)+[/\\]?` +
+		`|[0-9][\pL\pM\pN_]*[\pL_][\pL\pM\pN_]*|[\pL_][\pL\pM\pN_]*`)
+	measured = regexp.MustCompile(`^[0-9]+(?:[eE][0-9]+|[KMGTkmgt]?i?[Bb]|[WCMxs]|ms|us|ns|st|nd|rd|th)?$`)
+	hexOnly  = regexp.MustCompile(`[a-fA-F]`)
+)
+
+// line redacts a line of text: of a traceback it keeps what a frame has, of any other the public words and numbers.
+func (r *Redactor) line(line string) string {
+	if m := frame.FindStringSubmatch(line); m != nil {
+		out := r.line(m[1][:len(m[1])-len(`File "`)]) + `File "` + r.Path(m[2]) + m[3]
+		if m[4] != "" {
+			out += m[4] + r.function(m[5], m[2])
+		}
+		return out
+	}
+	return piece.ReplaceAllStringFunc(line, func(w string) string {
+		switch {
+		case made.FindString(w) == w, isHex.MatchString(w), measured.MatchString(w), strings.Trim(w, "_") == "":
+			return w
+		case strings.Contains(w, "://"), strings.Contains(w, "@"), address.MatchString(w):
+			return r.pseudonym(Addresses, w)
+		case strings.Contains(w, ":") && !strings.ContainsAny(w, `/\`):
+			if !hexOnly.MatchString(w) {
+				return w // a time
+			}
+			return r.pseudonym(Addresses, w)
+		case strings.Count(w, "-") == 4 && len(w) == 36:
+			return r.pseudonym(Addresses, w)
+		case strings.ContainsAny(w, `/\`):
+			if isPublic(w) || w == "N/A" || plainNumber.MatchString(w) {
+				return w
+			}
+			return r.Path(w)
+		case isPublic(w):
+			return w
+		}
+		return r.words(Words, w, public(), nil, nil)
+	})
+}
