@@ -30,7 +30,7 @@ var briefly = []string{
 	"ghosts --recorder holders/two_leaks/run.snapana holders/two_leaks/snapshot.pickle.zst",
 	"ghosts host/held_list.snapana", "diff healthy.pickle ghost.pickle",
 	"check --max-peak 1GiB --max-growth 0 --no-ghosts ghost.pickle", "check --max-peak 1TiB healthy.pickle",
-	"digest -o OUT healthy.pickle",
+	"digest -o OUT healthy.pickle", "redact -o OUT healthy.pickle",
 }
 
 // fewLines holds that an answer is brief, and no line of it wider than so many columns.

@@ -65,6 +65,7 @@ var unredacted = map[string]string{
 	"nvml":   "redact what it records: `snapana redact`",
 	"digest": "make digests of snapshots that `snapana redact` wrote",
 	"fleet":  "make digests of snapshots that `snapana redact` wrote",
+	"mcp":    "give it files that `snapana redact` wrote",
 	"merge":  "make digests of snapshots that `snapana redact` wrote",
 }
 
@@ -263,6 +264,15 @@ replaced, and is not written if one is left.
 			if asJSON {
 				return written(json.WriteRedaction(cmd.OutOrStdout(), result))
 			}
+			if isBrief(cmd) {
+				n := 0
+				for _, c := range result.Replaced {
+					n += c.Words
+				}
+				_, err := fmt.Fprintln(cmd.OutOrStdout(), text.Fold(fmt.Sprintf("%s written, %s replaced; none of them is left",
+					units.Plural(len(redacted), "file"), units.Plural(n, "word")), look(cmd).Columns()))
+				return written(err)
+			}
 			return written(printRedaction(cmd.OutOrStdout(), result, look(cmd)))
 		},
 	}
@@ -272,6 +282,7 @@ replaced, and is not written if one is left.
 	fl.StringVarP(&out, "output", "o", "", "`FILE` or folder to write")
 	fl.StringVar(&to, "map", "", "write the table of pseudonyms and what they stand for to `FILE` (mode 0600)")
 	fl.BoolVar(&asJSON, "json", false, "print what was replaced as JSON")
+	addBrief(fl)
 	return cmd
 }
 
