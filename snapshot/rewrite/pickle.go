@@ -1,11 +1,9 @@
 package rewrite
 
 import (
-	"encoding/binary"
 	"io"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/snapana/snapana/snapshot"
 )
@@ -40,9 +38,6 @@ const (
 	name // with the file of its frame
 	file
 )
-
-// spot is a place: a container, and the text that is the key, or one of the numbers below.
-type spot struct{ box, key int32 }
 
 const (
 	asKey  = -1
@@ -289,87 +284,6 @@ func (p *pickler) write(at spot, number int, as func(now string) []byte) error {
 	return p.push(item(number)<<2 | text)
 }
 
-// literal is a text as an opcode of the same kind.
-func literal(op byte, now string) []byte {
-	n := len(now)
-	switch op {
-	case 'V':
-		return []byte("V" + escape(now) + "\n")
-	case 'S':
-		return []byte("S'" + strings.ReplaceAll(escape(now), "'", `\x27`) + "'\n")
-	case 0x8c, 'U', 'C':
-		if n < 256 {
-			return append([]byte{op, byte(n)}, now...)
-		}
-		op = map[byte]byte{0x8c: 'X', 'U': 'T', 'C': 'B'}[op]
-	}
-	b := []byte{op}
-	if widths[op] == 8 {
-		b = binary.LittleEndian.AppendUint64(b, uint64(n))
-	} else {
-		b = binary.LittleEndian.AppendUint32(b, uint32(n))
-	}
-	return append(b, now...)
-}
-
-// unescape reads the escapes of a line of protocol 0.
-func unescape(s string) string {
-	if !strings.Contains(s, `\`) && utf8.ValidString(s) {
-		return s
-	}
-	var b strings.Builder
-	for i := 0; i < len(s); i++ {
-		if s[i] != '\\' || i+1 == len(s) {
-			b.WriteRune(rune(s[i])) // Latin-1
-			continue
-		}
-		i++
-		digits := map[byte]int{'x': 2, 'u': 4, 'U': 8}[s[i]]
-		if digits > 0 && i+digits < len(s) {
-			if v, err := strconv.ParseUint(s[i+1:i+1+digits], 16, 32); err == nil {
-				b.WriteRune(rune(v))
-				i += digits
-				continue
-			}
-		}
-		switch s[i] {
-		case 'n':
-			b.WriteByte('\n')
-		case 't':
-			b.WriteByte('\t')
-		case 'r':
-			b.WriteByte('\r')
-		case '\\', '\'', '"':
-			b.WriteByte(s[i])
-		default:
-			b.WriteByte('\\')
-			b.WriteByte(s[i])
-		}
-	}
-	return b.String()
-}
-
-// escape writes them.
-func escape(s string) string {
-	var b strings.Builder
-	for _, r := range s {
-		switch {
-		case r >= ' ' && r < 0x7f && r != '\\':
-			b.WriteRune(r)
-		case r > 0xffff:
-			b.WriteString(`\U` + pad(r, 8))
-		default:
-			b.WriteString(`\u` + pad(r, 4))
-		}
-	}
-	return b.String()
-}
-
-func pad(r rune, n int) string {
-	hex := strconv.FormatInt(int64(r), 16)
-	return strings.Repeat("0", n-len(hex)) + hex
-}
-
 func (p *pickler) push(v item) error {
 	if len(p.stack) >= 4<<20 {
 		return p.fault(snapshot.ErrLimit, "has more values on its stack than a snapshot")
@@ -528,17 +442,6 @@ func dict2(dict bool) int {
 	return 0
 }
 
-// boxOf is a container as a value.
-func (p *pickler) boxOf(c container) item {
-	v, ok := p.known[c]
-	if !ok {
-		v = item(len(p.boxes))<<2 | box
-		p.boxes = append(p.boxes, c)
-		p.known[c] = v
-	}
-	return v
-}
-
 // shape follows the opcodes that make containers.
 func (p *pickler) shape(op byte) (err error) {
 	if p.hole && len(p.stack) <= p.owner { // its frame ended
@@ -589,87 +492,4 @@ func (p *pickler) shape(op byte) (err error) {
 		return p.fault(snapshot.ErrCorrupt, "has the opcode 0x%02x, which no snapshot has", op)
 	}
 	return err
-}
-
-// dictAt reports whether a dict is at that height of the stack.
-func (p *pickler) dictAt(i int) bool {
-	return i >= 0 && p.stack[i].is() == box && p.boxes[p.stack[i].number()].dict
-}
-
-// around is the height at which the dict is that a value which comes now belongs to, -1 for none.
-func (p *pickler) around() int {
-	n, m := len(p.stack), -1
-	if len(p.marks) > 0 {
-		m = p.marks[len(p.marks)-1]
-	}
-	switch {
-	case m > 0 && p.dictAt(m-1):
-		return m - 1
-	case n-2 > m && p.dictAt(n-2) && p.stack[n-1].is() == text:
-		return n - 2
-	case n-1 > m && p.dictAt(n-1):
-		return n - 1
-	}
-	return -1
-}
-
-// spot is where a value stands that comes now. A dict is filled behind a mark, or entry by entry without one; a key
-// may be taken for one of a dict beside it, and a value for one under the right key there, but no value for a key.
-func (p *pickler) spot() spot { return p.spotOf(false) }
-
-// spotOf is spot for a container, which is no key, or for a text.
-func (p *pickler) spotOf(isBox bool) spot {
-	n, m := len(p.stack), -1
-	if len(p.marks) > 0 {
-		m = p.marks[len(p.marks)-1]
-	}
-	if n == 0 {
-		return spot{0, listed}
-	}
-	if d := p.around(); d >= 0 && !(isBox && d == n-1) {
-		in, first := int32(p.stack[d].number()), d+1
-		if d < m {
-			first = m + 1
-		}
-		if (n-first)%2 == 0 {
-			return spot{in, asKey}
-		}
-		if key := p.stack[n-1]; key.is() == text {
-			return spot{in, int32(key.number())}
-		}
-		return spot{int32(p.boxOf(container{false, Place{Above: p.boxes[in].Key}}).number()), listed}
-	}
-	switch {
-	case m > 0 && p.stack[m-1].is() == box:
-		return spot{int32(p.stack[m-1].number()), listed}
-	case n-1 > m && p.stack[n-1].is() == box: // an item for APPEND, or one beside it
-		return spot{int32(p.stack[n-1].number()), listed}
-	case m < 0:
-		return spot{0, listed}
-	}
-	return p.outside(m)
-}
-
-// outside is spot behind a mark that no container stands before: of a tuple, or of a list or dict of protocol 0.
-func (p *pickler) outside(m int) spot {
-	stack, marks := p.stack, p.marks
-	p.stack, p.marks = stack[:m], marks[:len(marks)-1]
-	around := p.place(p.spot())
-	p.stack, p.marks = stack, marks
-	if key := stack[len(stack)-1]; (len(stack)-m)%2 == 0 && key.is() == text { // behind what would be a key
-		around = Place{Key: p.lits[key.number()].was, Above: around.Key}
-	}
-	return spot{int32(p.boxOf(container{false, around}).number()), listed}
-}
-
-// place is a spot in words.
-func (p *pickler) place(at spot) Place {
-	switch in := &p.boxes[at.box]; at.key {
-	case asKey:
-		return Place{Above: in.Key, IsKey: true}
-	case listed:
-		return Place{Key: in.Key, Above: in.Above}
-	default:
-		return Place{Key: p.lits[at.key].was, Above: in.Key}
-	}
 }
