@@ -116,6 +116,23 @@ type Sample struct {
 // ErrAsync is why backend:cudaMallocAsync has no outcome.
 var ErrAsync = errors.New("backend:cudaMallocAsync is another allocator, inside the driver: it cannot be replayed")
 
+// ErrNoSize is why a share of the device has no outcome where nobody says how large the device is.
+var ErrNoSize = errors.New("a memory fraction needs the size of the device")
+
+// Replayable is the setting of a text, as Setting has it, if it can be replayed: else the error is ErrAsync or, unless the size
+// of the device is known, ErrNoSize.
+func (p *Program) Replayable(text string, sized bool) (Setting, error) {
+	set, err := p.Setting(text)
+	switch {
+	case err != nil:
+	case set.Conf.Fraction < 1 && !sized:
+		err = ErrNoSize
+	case set.Conf.Async:
+		err = ErrAsync
+	}
+	return set, err
+}
+
 // checkEvery is after how many operations a replay looks whether it is still wanted: about a
 // millisecond.
 const checkEvery = 1 << 13

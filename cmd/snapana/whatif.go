@@ -111,17 +111,12 @@ recorded address, nothing is recommended.`,
 // settings reads those that --conf gives, nil for none.
 func settings(p *whatif.Program, confs []string, capacity bool) (out []whatif.Setting, err error) {
 	for _, text := range confs {
-		set, err := p.Setting(text)
-		switch {
-		case err != nil:
-		case set.Conf.Fraction < 1 && !capacity:
-			err = errors.New("a memory fraction needs the size of the device; add --capacity")
-		case set.Conf.Async:
-			err = whatif.ErrAsync
-		}
+		set, err := p.Replayable(text, capacity)
 		switch {
 		case errors.Is(err, whatif.ErrAsync):
 			return nil, fmt.Errorf("--conf %q: %w", text, err)
+		case errors.Is(err, whatif.ErrNoSize):
+			return nil, misuse("--conf %q: %w; add --capacity", text, err)
 		case err != nil:
 			return nil, misuse("--conf %q: %w", text, err)
 		}

@@ -108,13 +108,9 @@ func (r *run) settings(ctx context.Context, t *timeline.Timeline, confs []string
 // settings reads settings, nil for none.
 func settings(p *whatif.Program, confs []string, sized bool) (out []whatif.Setting, err error) {
 	for _, text := range confs {
-		set, err := p.Setting(text)
-		switch {
-		case err != nil:
-		case set.Conf.Fraction < 1 && !sized:
-			err = errors.New("a memory fraction needs the size of the device: give capacity")
-		case set.Conf.Async:
-			err = whatif.ErrAsync
+		set, err := p.Replayable(text, sized)
+		if errors.Is(err, whatif.ErrNoSize) {
+			err = fmt.Errorf("%w: give capacity", err)
 		}
 		if err != nil {
 			return nil, failure.Mark(failure.Usage, fmt.Errorf("conf %q: %w", clip(text, shortText), err))
