@@ -99,8 +99,9 @@ func adverse(t *testing.T, shape bounds.Shape) (program, file string, n int64) {
 }
 
 // TestPromise runs the commands on one core with inputs that ask for much: each is answered or refused within the
-// memory and the time that package budget promises, and report and summary answer all of them. By default that is
-// report with some shapes; with SNAPANA_BOUNDS=all, all commands with all shapes.
+// memory and the time that package budget promises, and report and summary answer all of them. A busy machine counts
+// more processor time for the same work: what comes near to the promise has two more tries. By default that is report
+// with some shapes; with SNAPANA_BOUNDS=all, all commands with all shapes.
 func TestPromise(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes seconds of a processor")
@@ -113,6 +114,12 @@ func TestPromise(t *testing.T) {
 		program, file, n := adverse(t, bounds.Worst[name])
 		for i, command := range commands {
 			c := measured(t, program, command, file, n)
+			for range 2 {
+				if c.time <= 0.9 { // what is refused for its time took more
+					break
+				}
+				c = measured(t, program, command, file, n)
+			}
 			t.Logf("%s, %d KB, %s: %v", name, n>>10, command, c)
 			switch {
 			case c.worst() > 1:
