@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -67,9 +66,6 @@ one file, of one snapshot. -o - is standard output.`,
 				return misuse("--run is for --to parquet")
 			case !slices.Contains(export.Moments(), export.Moment(at)):
 				return unknown("--at", at, export.Moments())
-			}
-			if err := spare(out, files...); err != nil {
-				return err
 			}
 			places, err := partitions(cmd.Context(), f, files, out, name)
 			if err != nil {
@@ -135,18 +131,4 @@ func partitions(ctx context.Context, f *export.Format, files []string, out, run 
 		list = append(list, dir)
 	}
 	return list, nil
-}
-
-// spare fails where -o names one of the files that are read: what is written would take its place.
-func spare(out string, files ...string) error {
-	at, err := os.Stat(out)
-	if err != nil {
-		return nil
-	}
-	for _, file := range files {
-		if other, err := os.Stat(file); err == nil && os.SameFile(at, other) {
-			return misuse("-o %s is what is read; name another file", out)
-		}
-	}
-	return nil
 }

@@ -69,9 +69,6 @@ func (f *fitFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.format.check(cmd, f.out.json, "--json"); err != nil {
 		return err
 	}
-	if err := spare(f.picture, args...); err != nil {
-		return err
-	}
 	q := fit.Question{Capacity: int64(f.capacity), Foreign: int64(f.foreign)}
 	if err := foreignFits(cmd, f.capacity, f.foreign); err != nil {
 		return err

@@ -5,7 +5,9 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,6 +39,32 @@ func misuse(format string, a ...any) error { return fail(failure.Usage, format, 
 // fail is an error with a code.
 func fail(code failure.Code, format string, a ...any) error {
 	return failure.Mark(code, fmt.Errorf(format, a...))
+}
+
+// spare fails where a flag has a file written that is also read: what is written would take its place.
+func spare(cmd *cobra.Command, args []string) error {
+	files := slices.Clone(args)
+	for _, name := range []string{"recorder", "before", "snapshot", "baseline", "limits", "rules"} {
+		if fl := cmd.Flags().Lookup(name); fl != nil {
+			files = append(files, fl.Value.String())
+		}
+	}
+	for _, flag := range []string{"--output", "--map", "--plot"} {
+		fl := cmd.Flags().Lookup(flag[2:])
+		if fl == nil || !fl.Changed {
+			continue
+		}
+		at, err := os.Stat(fl.Value.String())
+		if err != nil || at.IsDir() {
+			continue
+		}
+		for _, file := range files {
+			if other, err := os.Stat(file); err == nil && os.SameFile(at, other) {
+				return misuse("%s %s is what is read; name another file", flag, fl.Value)
+			}
+		}
+	}
+	return nil
 }
 
 // pictures are the endings of files with pictures, in messages and help.
