@@ -1526,7 +1526,7 @@ class Signals(Recorded):
         old = signal.signal(signal.SIGALRM, handler)
         try:
             r.start(self.run_path, devices="all")
-            for i in range(60 if FULL else 20):
+            for i in range(30 if FULL else 20):
                 raised = None
                 signal.signal(signal.SIGALRM, handler)
                 signal.setitimer(signal.ITIMER_REAL, 0.0005 + 0.003 * i)
@@ -1574,7 +1574,7 @@ class Signals(Recorded):
         begin = time.monotonic()
         r.dump()
         cost = time.monotonic() - begin
-        reached, count = 0, 300 if FULL else 60
+        reached, count = 0, 100 if FULL else 60
         for i in range(count):
             try:
                 signal.setitimer(signal.ITIMER_REAL, cost * (i + 1) / count)
