@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"git.sr.ht/~sbinet/gg"
+	xdraw "golang.org/x/image/draw"
 	xfont "golang.org/x/image/font"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/text"
@@ -60,6 +61,7 @@ func newPage(m Medium, title, about string) *page {
 		p.raster = rasterOf(w, h)
 		ctx := gg.NewContextForRGBA(p.raster) // vgimg would draw on a copy
 		ctx.SetLineCapButt()
+		ctx.SetInterpolator(xdraw.ApproxBiLinear) // of letters: copies those that are upright
 		ctx.InvertY()
 		p.png = vgimg.NewWith(vgimg.UseImageWithContext(p.raster, ctx), vgimg.UseDPI(dpi))
 		p.canvas = vgdraw.NewCanvas(p.png, vg.Length(p.width), vg.Length(p.height))

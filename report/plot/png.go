@@ -25,10 +25,10 @@ func writePNG(w io.Writer, m *image.RGBA) error {
 	row[0] = up
 	for y := range height {
 		pixels := m.Pix[y*m.Stride:][:4*width]
-		for from, to := 0, 1; from < len(pixels); from, to = from+4, to+3 {
-			for k := range 3 {
-				row[to+k] = pixels[from+k] - above[from+k]
-			}
+		if bytes.Equal(pixels, above) {
+			clear(row[1:])
+		} else {
+			differences(row[1:], pixels, above)
 		}
 		if _, err := z.Write(row); err != nil {
 			return err
@@ -44,6 +44,14 @@ func writePNG(w io.Writer, m *image.RGBA) error {
 	out = chunk(out, "IDAT", data.Bytes())
 	_, err = w.Write(chunk(out, "IEND", nil))
 	return err
+}
+
+// differences are those of red, green and blue between two rows of pixels.
+func differences(out, row, above []byte) {
+	for from, to := 0, 0; from < len(row); from, to = from+4, to+3 {
+		p, a, d := row[from:from+4], above[from:from+4], out[to:to+3]
+		d[0], d[1], d[2] = p[0]-a[0], p[1]-a[1], p[2]-a[2]
+	}
 }
 
 // chunk adds a chunk of a PNG: length, name, data and checksum.
