@@ -4,6 +4,7 @@ package footprint
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"slices"
 
@@ -215,7 +216,7 @@ func (f *Footprint) addStack(known *tables, calls []attribution.Frame) int32 {
 		}
 		rows[i] = row
 	}
-	key := fmt.Sprint(rows)
+	key := keyOf(rows)
 	at, ok := known.stacks[key]
 	if !ok {
 		at = int32(len(f.Stacks))
@@ -223,6 +224,15 @@ func (f *Footprint) addStack(known *tables, calls []attribution.Frame) int32 {
 		f.Stacks = append(f.Stacks, rows)
 	}
 	return at
+}
+
+// keyOf is the key of a stack by its rows.
+func keyOf(rows []int32) string {
+	key := make([]byte, 0, 4*len(rows))
+	for _, row := range rows {
+		key = binary.LittleEndian.AppendUint32(key, uint32(row))
+	}
+	return string(key)
 }
 
 // find gives the group of a key that no live row has, false for none.
@@ -236,7 +246,7 @@ func (g *grouping) find(k key) (place int, ok bool) {
 				return 0, false
 			}
 		}
-		if s.stack, ok = g.tables.stacks[fmt.Sprint(rows)]; !ok {
+		if s.stack, ok = g.tables.stacks[keyOf(rows)]; !ok {
 			return 0, false
 		}
 	}

@@ -15,7 +15,7 @@ type errorDoc struct {
 // or nothing, gives way to one with the error alone.
 func WithError(doc []byte, f failure.Failure) []byte {
 	var b bytes.Buffer
-	encode(&b, " ", "{", errorDoc{f}) // a Buffer takes all, and a Failure can be encoded
+	encode(&b, "{", errorDoc{f}) // a Buffer takes all, and a Failure can be encoded
 	rest, ok := bytes.CutSuffix(doc, []byte("\n}\n"))
 	if !ok {
 		return append([]byte("{\n \"schema\": \""+errorSchema+"\","), b.Bytes()[1:]...)

@@ -5,12 +5,8 @@ package json
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"reflect"
-	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/address"
@@ -163,82 +159,18 @@ func WriteGates(w io.Writer, all []gate.Outcome) error {
 
 // write writes a document, indented.
 func write(w io.Writer, schema string, doc any) error {
-	return encode(w, " ", "{\n \"schema\": \""+schema+"\",", doc)
+	return encode(w, "{\n \"schema\": \""+schema+"\",", doc)
 }
 
-// encode writes a struct with text as it is, and with begin in the place of its first brace.
-func encode(w io.Writer, indent, begin string, doc any) error {
-	fill(reflect.ValueOf(&doc).Elem())
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetIndent("", indent)
+// encode writes a struct indented, with begin in the place of its first brace.
+func encode(w io.Writer, begin string, doc any) error { return compact(indenter{w, begin}, doc) }
+
+// compact writes a struct without spaces, and with text as it is.
+func compact(w io.Writer, doc any) error {
+	filler{}.fill(reflect.ValueOf(&doc).Elem())
+	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(doc); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, begin+string(harmless(b.Bytes()))[1:])
-	return err
-}
-
-// harmless escapes what json.Encoder leaves as it is, and what drives a terminal, or changes the order in which text is
-// shown: DEL and the C1 controls, and those of bidirectional text.
-func harmless(text []byte) []byte {
-	var out []byte
-	from := 0
-	for i := 0; i < len(text); i++ {
-		if c := text[i]; c != 0x7f && c != 0xc2 && c != 0xd8 && c != 0xe2 {
-			continue
-		}
-		r, n := utf8.DecodeRune(text[i:])
-		if r >= 0x7f && r <= 0x9f || unicode.Is(unicode.Bidi_Control, r) {
-			out = fmt.Appendf(append(out, text[from:i]...), `\u%04x`, r)
-			from = i + n
-		}
-		i += n - 1
-	}
-	if out == nil {
-		return text
-	}
-	return append(out, text[from:]...)
-}
-
-// fill puts empty lists in the place of nil ones, so that no array is null, but for fields that
-// are then left out. What v points to is copied, not changed.
-func fill(v reflect.Value) {
-	t := v.Type()
-	switch t.Kind() {
-	case reflect.Interface, reflect.Pointer:
-		if v.IsNil() {
-			return
-		}
-		c := reflect.New(v.Elem().Type())
-		c.Elem().Set(v.Elem())
-		fill(c.Elem())
-		if t.Kind() == reflect.Interface {
-			c = c.Elem()
-		}
-		v.Set(c)
-	case reflect.Slice:
-		c := reflect.MakeSlice(t, v.Len(), v.Len())
-		reflect.Copy(c, v)
-		v.Set(c)
-		fallthrough
-	case reflect.Array:
-		if k := t.Elem().Kind(); k == reflect.Struct || k == reflect.Slice || k == reflect.Pointer {
-			for i := range v.Len() {
-				fill(v.Index(i))
-			}
-		}
-	case reflect.Struct:
-		for i := range t.NumField() {
-			f := t.Field(i)
-			tag := f.Tag.Get("json")
-			written := tag != "-" && (f.IsExported() || f.Anonymous)
-			if written && !(strings.Contains(tag, ",omit") && v.Field(i).IsZero()) {
-				fill(v.Field(i))
-			}
-		}
-	}
+	return e.Encode(doc)
 }
 
 // cut is the first n elements of s.
@@ -251,7 +183,12 @@ type nvmlDoc struct {
 
 // WriteNVML writes a reading of the driver on one line, so that several make JSON lines.
 func WriteNVML(w io.Writer, r *sidecar.Reading, findings []finding.Finding) error {
-	return encode(w, "", `{"schema":"`+nvmlSchema+`",`, nvmlDoc{*r, findings})
+	var b bytes.Buffer
+	err := compact(&b, nvmlDoc{*r, findings})
+	if err == nil {
+		_, err = io.WriteString(w, `{"schema":"`+nvmlSchema+`",`+string(harmless(b.Bytes()[1:])))
+	}
+	return err
 }
 
 type ranksDoc struct {

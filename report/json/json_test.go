@@ -16,6 +16,7 @@ import (
 	"github.com/snapana/snapana/analyze/footprint"
 	"github.com/snapana/snapana/analyze/holder"
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/fixtures/analyzetest"
 	made "github.com/snapana/snapana/fixtures/build"
 	"github.com/snapana/snapana/fixtures/buildtest"
@@ -41,6 +42,23 @@ func reportOf(t *testing.T, r *analyze.Result) []byte {
 func TestGolden(t *testing.T) {
 	golden.Check(t, "report.json", reportOf(t, analyzetest.Failed(t)))
 	golden.Check(t, "empty.json", reportOf(t, analyzetest.Empty(t)))
+}
+
+// TestIndent compares with json.Indent, texts with brackets, quotes and backslashes among it.
+func TestIndent(t *testing.T) {
+	for _, word := range []string{"plain", `[{"a": 1},]`, `\`, `\"`, `a\\"b`, "\u2028,\n", "é\u00a0:"} {
+		var got, want bytes.Buffer
+		a := &whatif.Answer{File: word, Rows: []whatif.Row{{}}}
+		if err := WriteWhatif(&got, a); err != nil {
+			t.Fatal(err)
+		}
+		if err := stdjson.Indent(&want, got.Bytes(), "", " "); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got.Bytes(), want.Bytes()) {
+			t.Errorf("%q is indented as\n%s", word, got.Bytes())
+		}
+	}
 }
 
 // paths collects every path of a document, with [] for the elements of arrays, and calls

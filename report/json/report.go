@@ -26,7 +26,8 @@ import (
 
 // Bounds on the lists of a report; what is left out is summed or counted.
 const (
-	maxCurve        = 512
+	maxCurve        = 512 // points, of up to eight devices; more share them
+	minCurve        = 64
 	maxStacks       = 50
 	maxFrames       = 64
 	maxPins         = 50
@@ -219,7 +220,8 @@ func buildDevice(r *analyze.Result, d *analyze.Device) device {
 	s, t := r.Snapshot, d.Timeline
 	out := device{
 		Device: t.Device, Events: t.Trace.Len(), Initial: t.Initial, Final: t.Final,
-		Curve: chart.Reduce(t.Curve, maxCurve), Checks: checks{t.Checks.Inconsistent(), t.Checks},
+		Curve:     chart.Reduce(t.Curve, min(maxCurve, max(8*maxCurve/len(r.Devices), minCurve))),
+		Checks:    checks{t.Checks.Inconsistent(), t.Checks},
 		Recording: &t.Recording,
 		OOMs:      cut(t.OOMs, maxOOMs), OOMsN: len(t.OOMs), Retries: cut(t.Retries, maxRetries),
 		Steps: stepList{d.Steps, len(d.Steps.Steps)}, Phases: cut(d.Phases, maxPhases), PhasesN: len(d.Phases),

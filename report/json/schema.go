@@ -81,7 +81,7 @@ func WriteSchema(w io.Writer, name string) (bool, error) {
 		if d.name != name {
 			continue
 		}
-		return true, encode(w, " ", "{", d.schema())
+		return true, encode(w, "{", d.schema())
 	}
 	return false, nil
 }
