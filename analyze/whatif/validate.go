@@ -71,10 +71,11 @@ func Load(ctx context.Context, s *snapshot.Snapshot, t *timeline.Timeline) (*Pro
 
 // rebuildShare is how much of the time for a file going on after disagreements may take, in percent, for each of up to
 // four orders of equal blocks. rebuildSteps is what it takes to find a block of a state and put it back, and to give
-// it back when the cache is emptied.
+// it back when the cache is emptied; a new allocator takes as long as asNew of them.
 const (
 	rebuildShare = 8
 	rebuildSteps = 8
+	asNew        = 32
 )
 
 // Validate replays a program under the recorded settings and compares it with its trace. It fails only
@@ -134,7 +135,7 @@ func (v *validator) run(ctx context.Context) error {
 		for _, seg := range st.Segments {
 			blocks += len(seg.Live)
 		}
-		if !v.work.Draw(rebuildSteps * (blocks + len(st.Segments) + len(p.streams) + len(p.pools))) {
+		if !v.work.Draw(rebuildSteps * (asNew + blocks + len(st.Segments) + len(p.streams) + len(p.pools))) {
 			v.v.Why += fmt.Sprintf(" Behind event %d the two were not compared: there are too many differences to go on "+
 				"after each.", event)
 			return nil
