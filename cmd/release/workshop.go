@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -95,7 +97,8 @@ func copyFile(to, from string) error {
 }
 
 // setup makes the environment for Go. Of the user's it has what says where things are; the rest, and what
-// `go env -w` keeps, would choose other instructions, flags, or a network.
+// `go env -w` keeps, would choose other instructions, flags, or a network. The proxy is a folder that is not there: with
+// GOPROXY=off Go remembers what a commit's version was before it had its tag (readDiskStat in cmd/go/internal/modfetch).
 func (w *workshop) setup() error {
 	places, err := w.run("go", "env", "GOCACHE", "GOMODCACHE", "GOPATH", "GOROOT")
 	if err != nil {
@@ -106,13 +109,14 @@ func (w *workshop) setup() error {
 		return fmt.Errorf("go env printed %q", places)
 	}
 	w.goroot = lines[3]
+	nowhere := url.URL{Scheme: "file", Path: path.Join("/", filepath.ToSlash(filepath.Join(w.out, "no-proxy")))}
 	for _, name := range []string{"PATH", "HOME", "USERPROFILE", "LOCALAPPDATA", "SYSTEMROOT", "TMPDIR", "TEMP", "TMP"} {
 		if v, ok := os.LookupEnv(name); ok {
 			w.env = append(w.env, name+"="+v)
 		}
 	}
 	w.env = append(w.env, "GOCACHE="+lines[0], "GOMODCACHE="+lines[1], "GOPATH="+lines[2], "GOENV=off", "GOFLAGS=",
-		"GOWORK=off", "GOTOOLCHAIN=local", "GOPROXY=off", "GOSUMDB=off", "GOTELEMETRY=off", "CGO_ENABLED=0",
+		"GOWORK=off", "GOTOOLCHAIN=local", "GOPROXY="+nowhere.String(), "GOSUMDB=off", "GOTELEMETRY=off", "CGO_ENABLED=0",
 		"GOAMD64=v1", "GOARM64=v8.0", "LC_ALL=C.UTF-8")
 	return nil
 }
