@@ -317,6 +317,41 @@ func TestSame(t *testing.T) {
 	}
 }
 
+// TestStacks holds that the stacks of allocations and events are all in their table.
+func TestStacks(t *testing.T) {
+	type row struct {
+		Stack *int32 `parquet:"stack_id,optional"`
+	}
+	type frame struct {
+		Stack int32 `parquet:"stack_id"`
+	}
+	r := analyzed(t, "fragmentation.pickle")
+	dir := filepath.Join(t.TempDir(), "of")
+	f := export.Formats()[0]
+	if err := export.WriteTables(t.Context(), dir, r, &f); err != nil {
+		t.Fatal(err)
+	}
+	frames, err := parquet.ReadFile[frame](filepath.Join(dir, "stacks.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[int32]bool{}
+	for _, v := range frames {
+		known[v.Stack] = true
+	}
+	for _, name := range []string{"allocations", "events", "segments"} {
+		rows, err := parquet.ReadFile[row](filepath.Join(dir, name+".parquet"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range rows {
+			if v.Stack != nil && !known[*v.Stack] {
+				t.Fatalf("%s: row %d has stack %d, which is not in the table", name, i, *v.Stack)
+			}
+		}
+	}
+}
+
 // TestNulls holds that what is not known is null: times of events that there are not, and phases outside of any.
 func TestNulls(t *testing.T) {
 	r := analyzed(t, "fragmentation.pickle")

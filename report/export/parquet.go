@@ -344,7 +344,7 @@ func (p *laps) at(event int) string {
 
 func stacks(ctx context.Context, r *analyze.Result, add func(stackRow) error) error {
 	s := r.Snapshot
-	for id := range s.Stacks.Len() {
+	for id := 1; id <= s.Stacks.Len(); id++ {
 		if id%checkEvery == 0 && ctx.Err() != nil {
 			return ctx.Err()
 		}
