@@ -100,7 +100,9 @@ func copyFile(to, from string) error {
 // `go env -w` keeps, would choose other instructions, flags, or a network. The proxy is a folder that is not there: with
 // GOPROXY=off Go remembers what a commit's version was before it had its tag (readDiskStat in cmd/go/internal/modfetch).
 func (w *workshop) setup() error {
-	places, err := w.run("go", "env", "GOCACHE", "GOMODCACHE", "GOPATH", "GOROOT")
+	where := exec.CommandContext(w.ctx, "go", "env", "GOCACHE", "GOMODCACHE", "GOPATH", "GOROOT")
+	where.Env = append(os.Environ(), "GOTOOLCHAIN=local") // another one would be fetched
+	places, err := output(where)
 	if err != nil {
 		return err
 	}
