@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	codeberg.org/go-fonts/liberation v0.5.0
 	git.sr.ht/~sbinet/gg v0.7.0
+	github.com/DataDog/datadog-agent/pkg/template v0.85.2
 	github.com/NVIDIA/go-nvml v0.13.4-0
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
 	github.com/johannesboyne/gofakes3 v1.2.0

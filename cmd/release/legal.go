@@ -30,13 +30,14 @@ var reviewed = map[string]struct {
 	id    string
 	files []string
 }{
-	"codeberg.org/go-fonts/liberation":       {"BSD-3-Clause AND OFL-1.1", nil},
-	"github.com/golang/freetype":             {"FTL", []string{"licenses/ftl.txt"}}, // or GPL-2.0-or-later: one may choose
-	"github.com/klauspost/compress":          {"BSD-3-Clause AND Apache-2.0 AND MIT", nil},
-	"github.com/minio/md5-simd":              {"Apache-2.0 AND BSD-3-Clause", nil},
-	"github.com/xi2/xz":                      {publicDomain, nil},
-	"github.com/modelcontextprotocol/go-sdk": {"Apache-2.0 AND MIT", nil}, // CC-BY-4.0 is of its documentation
-	"go.yaml.in/yaml/v3":                     {"MIT AND Apache-2.0", nil},
+	"codeberg.org/go-fonts/liberation":              {"BSD-3-Clause AND OFL-1.1", nil},
+	"github.com/DataDog/datadog-agent/pkg/template": {"Apache-2.0 AND BSD-3-Clause", nil},  // the latter's text is Go's own
+	"github.com/golang/freetype":                    {"FTL", []string{"licenses/ftl.txt"}}, // or GPL-2.0-or-later: one may choose
+	"github.com/klauspost/compress":                 {"BSD-3-Clause AND Apache-2.0 AND MIT", nil},
+	"github.com/minio/md5-simd":                     {"Apache-2.0 AND BSD-3-Clause", nil},
+	"github.com/xi2/xz":                             {publicDomain, nil},
+	"github.com/modelcontextprotocol/go-sdk":        {"Apache-2.0 AND MIT", nil}, // CC-BY-4.0 is of its documentation
+	"go.yaml.in/yaml/v3":                            {"MIT AND Apache-2.0", nil},
 }
 
 // families are the licenses that are told by a phrase, in lower case and with single spaces.

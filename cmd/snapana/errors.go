@@ -254,7 +254,6 @@ func newHelp(root *cobra.Command) *cobra.Command {
 				return unknownCommand(root, args[0])
 			}
 			cmd.InitDefaultHelpFlag()
-			cmd.InitDefaultVersionFlag()
 			return cmd.Help()
 		},
 	}

@@ -136,6 +136,7 @@ func stoppable(ctx context.Context, r io.Reader) io.Reader {
 
 func newRoot() *cobra.Command {
 	var f reportFlags // those of report, for a file alone
+	var version bool
 	root := &cobra.Command{
 		Use:   "snapana FILE",
 		Short: "Find out what filled the GPU, from a PyTorch memory snapshot",
@@ -156,6 +157,10 @@ input; 3 the output could not be written, or the system refused; 130 interrupted
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if version {
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "snapana %s\n", toolVersion())
+				return err
+			}
 			if len(args) == 0 && cmd.Flags().NFlag() == 0 {
 				return cmd.Help()
 			}
@@ -172,7 +177,7 @@ input; 3 the output could not be written, or the system refused; 130 interrupted
 	var redaction redactFlags
 	redaction.add(root)
 	root.PersistentPreRunE = func(cmd *cobra.Command, args []string) error {
-		if cmd == root && len(args) == 0 && cmd.Flags().NFlag() == 0 || strings.HasPrefix(cmd.Name(), "__") {
+		if version || cmd == root && len(args) == 0 && cmd.Flags().NFlag() == 0 || strings.HasPrefix(cmd.Name(), "__") {
 			return nil // the help, and what shells ask
 		}
 		if err := fromVariables(cmd); err != nil {
@@ -186,13 +191,17 @@ input; 3 the output could not be written, or the system refused; 130 interrupted
 		}
 		return cmp.Or(looks.check(), spare(cmd, args), redaction.begin(cmd, args))
 	}
-	root.Version = toolVersion()
-	root.SetVersionTemplate("snapana {{.Version}}\n")
+	root.Flags().BoolVarP(&version, "version", "v", false, "version for snapana")
 	root.SetFlagErrorFunc(badFlag)
 	root.SetHelpCommand(newHelp(root))
-	root.SetUsageTemplate(root.UsageTemplate() + `{{if and .HasParent (ne .Name "help")}}
-More: snapana man {{.Name}}
-{{end}}`)
+	usage := root.UsageFunc()
+	root.SetUsageFunc(func(cmd *cobra.Command) error {
+		if err := usage(cmd); err != nil || !cmd.HasParent() || cmd.Name() == "help" {
+			return err
+		}
+		_, err := fmt.Fprintf(cmd.OutOrStderr(), "\nMore: snapana man %s\n", cmd.Name())
+		return err
+	})
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(newReport(), newSummary(), newState(), newPeak(), newAt(), newOOM(), newStats(), newCompareEnv(),
 		newRanks(), newDigest(), newFleet(), newDiff(), newCheck(), newWhatif(), newFit(), newPlot(), newExport(), newServe(),

@@ -3,7 +3,8 @@ package fleet
 import (
 	"encoding/json"
 	"strings"
-	"text/template"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/text"
 )
 
 // Cluster is where the tasks of a Job run on Kubernetes.

@@ -1,9 +1,10 @@
 package html
 
 import (
-	"html/template"
 	"strconv"
 	"strings"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"github.com/snapana/snapana/report/internal/chart"
 )

@@ -15,6 +15,7 @@
 // Texts from the file reach the page through html/template, which escapes them by context,
 // through drawing, which escapes every title, or compressed in the data, which the script shows
 // as text only; a policy keeps anything but that script from running. Class names are constants.
+// It is Go's html/template without calls of methods, for which programs grow; funcs has them.
 // The size of the page is bounded whatever the snapshot holds: depth.go says how much of each
 // thing a page shows, and everything that is left out is summed in a row that says so.
 package html
@@ -25,16 +26,19 @@ import (
 	_ "embed"
 	"encoding/base64"
 	"fmt"
-	"html/template"
 	"io"
 	"reflect"
 	"slices"
 	"strings"
 
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
+
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/platform"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/report/internal/page"
 )
@@ -76,7 +80,8 @@ func WriteServed(w io.Writer, r *analyze.Result, size int) (*page.Windows, error
 	return windows, err
 }
 
-// funcs are those that templates call. What they say of CUDA is said of p.
+// funcs are those that templates call, which call no methods: the linker would have to keep those of all types.
+// What they say of CUDA is said of p.
 func funcs(p *platform.Platform) template.FuncMap {
 	return template.FuncMap{
 		"available": available, "beyond": beyond, "bytes": units.Bytes, "count": count, "device": chart.DeviceName,
@@ -87,6 +92,13 @@ func funcs(p *platform.Platform) template.FuncMap {
 		"kept":     func(r oom.Row) string { return p.Say(chart.LedgerWords[r]) },
 		"say":      p.Say,
 		"suspects": func() string { return chart.TitleSuspects },
+
+		"alone": (*document).Alone, "calls": (*whatif.Row).Calls, "certainty": shown.Trust,
+		"change": (*whatIf).Change, "class": chart.Slot.Class, "describe": (*story).Description,
+		"gist":  func(v interface{ Gist() string }) string { return v.Gist() },
+		"group": shown.Group, "growth": shown.Growth, "mostly": uses.Mostly, "remark": (*stackRow).Note,
+		"scatter": (*fragmentation.Report).Scatter, "severity": shown.Badge, "stack": shown.Frames,
+		"timeline": shown.Timeline,
 	}
 }
 

@@ -3,9 +3,10 @@ package html
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"slices"
 	"strings"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"

@@ -5,9 +5,10 @@ import (
 	"cmp"
 	_ "embed"
 	"fmt"
-	"html/template"
 	"io"
 	"slices"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"github.com/snapana/snapana/analyze/platform"
 	"github.com/snapana/snapana/analyze/ranks"

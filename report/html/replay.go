@@ -2,7 +2,8 @@ package html
 
 import (
 	"fmt"
-	"html/template"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"

@@ -3,8 +3,9 @@ package html
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"slices"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/timeline"

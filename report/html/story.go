@@ -3,10 +3,11 @@ package html
 import (
 	"cmp"
 	"fmt"
-	"html/template"
 	"slices"
 	"strconv"
 	"strings"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/category"

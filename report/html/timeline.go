@@ -2,9 +2,10 @@ package html
 
 import (
 	"fmt"
-	"html/template"
 	"slices"
 	"strings"
+
+	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/platform"
