@@ -194,7 +194,9 @@ func (r *Redactor) Name(file string) string {
 		stem, ends = strings.TrimSuffix(stem, ext), ext+ends
 	}
 	var b strings.Builder
-	if !address.MatchString(stem) {
+	if m := dumped.FindStringSubmatch(stem); m != nil && !rankLike.MatchString(m[1]) && !numbered.MatchString(m[1]) {
+		b.WriteString(r.pseudonym(Names, m[1]) + m[2])
+	} else if !address.MatchString(stem) {
 		for _, w := range parts.FindAllString(stem, -1) {
 			switch {
 			case rankLike.MatchString(w), isPublic(w) && !strings.ContainsAny(w, "0123456789"),
@@ -225,7 +227,9 @@ func (r *Redactor) Given(file string) string {
 }
 
 var (
-	parts    = regexp.MustCompile(`[\pL\pM\pN]+|[^\pL\pM\pN]+`)
+	parts = regexp.MustCompile(`[\pL\pM\pN]+|[^\pL\pM\pN]+`)
+	// dumped is HOST_PID.TIME, as torch.profiler names what it writes.
+	dumped   = regexp.MustCompile(`^(.+?)((?:_|\.)\d+\.\d{10,})$`)
 	numbered = regexp.MustCompile(`^(?i:rank|step|epoch|iter|iteration|device|cuda|gpu|stage|tp|pp|dp|local|global)\d{1,7}$`)
 )
 

@@ -1,6 +1,7 @@
 package redact_test
 
 import (
+	"bufio"
 	"regexp"
 	"strings"
 	"testing"
@@ -49,6 +50,49 @@ func TestPath(t *testing.T) {
 					t.Errorf("%s is of another class as %s", path, got)
 				}
 			}
+		}
+	}
+}
+
+// TestTexts is what becomes of other texts of a file; x stands for a pseudonym.
+func TestTexts(t *testing.T) {
+	made := regexp.MustCompile(`(?i)(x)[a-z0-9]{9}`)
+	for _, c := range [][2]string{
+		{`{"user_metadata": "{\"a\": [\"10.1.2.3\", \"00:11:22:33:44:55\", \"10:20:30\", 1.5]}"}`,
+			`{"user_metadata": "{\"a\": [\"x\", \"x\", \"10:20:30\", 1.5]}"}`},
+		{`{"user_metadata": "1.2.3.4"}`, `{"user_metadata": "x"}`},
+		{`{"env": {"env.NCCL_DEBUG": "INFO", "library.acme": "1.2", "library.vllm": "0.9", "ACME_TOKEN": "1"}}`,
+			`{"env": {"env.NCCL_DEBUG": "INFO", "library.x": "1.2", "library.vllm": "0.9", "X_X": "1"}}`},
+		{`{"name": "at 10:20:30 from 00:11:22:33:44:55 and 2001:10::1"}`, `{"name": "x"}`},
+	} {
+		r := redact.New([]byte("a"), false)
+		var b strings.Builder
+		if err := r.Copy(&b, bufio.NewReader(strings.NewReader(c[0]))); err != nil {
+			t.Fatal(err)
+		}
+		if got := made.ReplaceAllString(b.String(), "$1"); got != c[1] {
+			t.Errorf("%s: %s, want %s", c[0], got, c[1])
+		}
+	}
+	for text, want := range map[string]string{
+		"10:20:30 at fe80::1, 2001:10::1, 00:11:22:33:44:55": "10:20:30 at x, x, x",
+		"at::cuda::malloc": "at::cuda::malloc",
+	} {
+		r := redact.New(nil, false)
+		var b strings.Builder
+		if err := r.Copy(&b, bufio.NewReader(strings.NewReader(text+"\n"))); err != nil {
+			t.Fatal(err)
+		}
+		if got := made.ReplaceAllString(b.String(), "$1"); got != want+"\n" {
+			t.Errorf("%s: %s, want %s", text, got, want)
+		}
+	}
+	for name, want := range map[string]string{
+		"gpu-node-17_4242.1700000000000.pickle": "x_4242.1700000000000.pickle", "rank_17.pickle": "rank_17.pickle",
+		"alice-rank3.pickle": "x-rank3.pickle",
+	} {
+		if got := made.ReplaceAllString(redact.New(nil, false).Name(name), "$1"); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"html"
 	"io"
+	"iter"
 	"net/url"
 	"regexp"
 	"slices"
@@ -44,29 +45,30 @@ func (r *Redactor) Scanner() *Scanner {
 			kept[run] = true
 		}
 	}
-	s := &Scanner{words: map[string][]sought{}}
+	var private []Pair
 	for p, was := range r.was {
-		longest, private := "", false
-		for _, run := range runs(was) {
+		if slices.ContainsFunc(runs(was), func(run string) bool {
+			return !kept[run] && !isPublic(run) && strings.Trim(run, "0123456789") != "" && !folders()[strings.ToLower(run)]
+		}) {
+			private = append(private, Pair{p, was})
+		}
+	}
+	return NewScanner(private)
+}
+
+// NewScanner looks for words, each with a letter or digit in it.
+func NewScanner(words []Pair) *Scanner {
+	s := &Scanner{words: map[string][]sought{}}
+	for _, p := range words {
+		longest := ""
+		for _, run := range runs(p.Word) {
 			if len(run) > len(longest) {
 				longest = run
 			}
-			private = private || !kept[run] && !isPublic(run) && strings.Trim(run, "0123456789") != "" && !folders()[strings.ToLower(run)]
 		}
-		if private {
-			s.words[longest] = append(s.words[longest], sought{Pair{p, was}, strings.Index(was, longest)})
-		}
+		s.words[longest] = append(s.words[longest], sought{p, strings.Index(p.Word, longest)})
 	}
 	return s
-}
-
-// Leave leaves out the words of an output that is about nobody's file.
-func (s *Scanner) Leave(output []byte) {
-	for _, p := range s.Deep(output) {
-		for run, all := range s.words {
-			s.words[run] = slices.DeleteFunc(all, func(w sought) bool { return w.Pair == p })
-		}
-	}
 }
 
 func isRun(c rune) bool {
@@ -133,30 +135,54 @@ func (s *Scanner) run(data []byte, start, end int, found func(Pair)) {
 		if from < 0 || to > len(data) || string(data[from:to]) != w.Word {
 			continue
 		}
-		if len(w.Word) < shortest && !(from > 0 && isSlash(data[from-1]) && to < len(data) && isSlash(data[to]) && inText(data, from, to)) {
+		if len(w.Word) < shortest && !(from > 0 && isSlash(data[from-1]) && to < len(data) && isSlash(data[to]) &&
+			inText(data, from, to)) {
 			continue
 		}
 		found(w.Pair)
 	}
 }
 
-// inText reports whether what is around is text, as it is not in numbers that were packed.
+// inText reports whether what is around is text, as it is not in numbers that were packed, nor in base64.
 func inText(data []byte, from, to int) bool {
 	for _, c := range data[max(0, from-8):min(len(data), to+8)] {
 		if c < ' ' || c >= 0x7f {
 			return false
 		}
 	}
-	return true
+	for _, c := range data[max(0, from-100):min(len(data), to+100)] {
+		if !wordByte(c) && c != '/' && c != '+' {
+			return true
+		}
+	}
+	return len(data) < 100
 }
 
 func isSlash(c byte) bool { return c == '/' || c == '\\' }
 
-var (
-	escaped  = regexp.MustCompile(`\\u[0-9a-fA-F]{4}`)
-	encoded  = regexp.MustCompile(`[A-Za-z0-9+/]{64,}={0,2}`)
-	urlCoded = regexp.MustCompile(`[A-Za-z0-9_-]{64,}`)
-)
+var escaped = regexp.MustCompile(`\\u[0-9a-fA-F]{4}`)
+
+// codedLeast is how long base64 is to be looked into.
+const codedLeast = 64
+
+// coded are the runs of letters, digits and two others that may be base64.
+func coded(data []byte, others string) iter.Seq[[]byte] {
+	var in [256]bool
+	for c := range 128 {
+		in[c] = c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || strings.IndexByte(others, byte(c)) >= 0
+	}
+	return func(yield func([]byte) bool) {
+		for i := 0; i < len(data); i++ {
+			start := i
+			for i < len(data) && in[data[i]] {
+				i++
+			}
+			if i-start >= codedLeast && !yield(data[start:i]) {
+				return
+			}
+		}
+	}
+}
 
 // Deep searches an output, and what is packed or encoded in it: gzip, zlib, zstd and base64 wherever they begin, and the
 // escapes of JSON, HTML and URLs.
@@ -195,12 +221,12 @@ func (s *Scanner) deep(data []byte, depth int, found func(Pair)) {
 			return p
 		})), found)
 	}
-	for _, m := range encoded.FindAll(data, -1) {
+	for m := range coded(data, "+/") {
 		if plain, err := base64.StdEncoding.DecodeString(string(m[:len(m)/4*4])); err == nil {
 			s.deep(plain, depth+1, found)
 		}
 	}
-	for _, m := range urlCoded.FindAll(data, -1) {
+	for m := range coded(data, "-_") {
 		if bytes.ContainsAny(m, "-_") {
 			if plain, err := base64.RawURLEncoding.DecodeString(string(m[:len(m)/4*4])); err == nil {
 				s.deep(plain, depth+1, found)

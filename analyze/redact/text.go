@@ -81,7 +81,7 @@ func (r *Redactor) text(at rewrite.Place, text string) string {
 func (r *Redactor) value(text string) string {
 	return r.often(2, text, "", func() string {
 		switch {
-		case made.FindString(text) == text, isPublic(text) && !address.MatchString(text), plainNumber.MatchString(text):
+		case made.FindString(text) == text, isPlain(text):
 			return text
 		case strings.HasPrefix(text, "/") && !strings.Contains(text, " "):
 			return r.Path(text)
@@ -92,15 +92,29 @@ func (r *Redactor) value(text string) string {
 	})
 }
 
-var plainNumber = regexp.MustCompile(`^[-+\d.,:/ eExX_()\[\]]*$`)
+var (
+	plainNumber = regexp.MustCompile(`^[-+\d.,:/ eExX_()\[\]]*$`)
+	// colons are those of addresses of IPv6 and of network cards, which a time has fewer of.
+	colons = regexp.MustCompile(`::|(?:\w*:){4}`)
+	// variables are the keys that the recorder writes of a process's environment.
+	variables = regexp.MustCompile(`^(?:(?:alloc|python|os|host|torch|driver)\.[\w.]+|library\.(\w+)|` +
+		`env\.(?:(?:NCCL|MALLOC|TORCH|CUDA|CUBLAS|OMP|MKL)_\w+|PYTHONMALLOC|LD_PRELOAD))$`)
+)
+
+// isPlain reports whether a text is public words, or numbers and what stands between them, and has no address.
+func isPlain(text string) bool {
+	return (isPublic(text) || plainNumber.MatchString(text)) && !address.MatchString(text) && !colons.MatchString(text)
+}
 
 // key_ is a key of a dict that is not of the format.
 func (r *Redactor) key_(above, text string) string {
 	lower := strings.ToLower(text)
 	switch {
-	case above == "env":
-		return r.keep(text) // of a fixed list, names of variables and packages
-	case isPublic(text) || plainNumber.MatchString(text) || lower == "n/a":
+	case above == "env" && variables.MatchString(text):
+		if m := variables.FindStringSubmatch(text); m[1] == "" || isPackage(m[1]) {
+			return r.keep(text)
+		}
+	case isPlain(text) || lower == "n/a":
 		return text
 	}
 	return r.words(Keys, text, public(), nil, nil)
@@ -145,7 +159,7 @@ func (r *Redactor) metadata(text string) string {
 }
 
 func (r *Redactor) note(text string) string {
-	if text == "" || isPublic(text) || plainNumber.MatchString(text) {
+	if text == "" || isPlain(text) {
 		return text
 	}
 	return r.pseudonym(Notes, text)
@@ -163,7 +177,7 @@ var (
 		`|[^\s"'<>()\[\],;]+@[^\s"'<>()\[\],;]+` +
 		`|[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}` +
 		`|\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b` +
-		`|\b(?:[0-9a-fA-F]{1,4}:){3,}[0-9a-fA-F:]*[0-9a-fA-F]\b` +
+		`|\b[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{0,4}){3,}\b|\b[0-9a-fA-F]{2,4}::[0-9a-fA-F]+\b` +
 		`|(?:[A-Za-z]:)?[^\s"'(),:;|=<>\[\]{}*/\\]*(?:[/\\][^\s"'(),:;|=<>\[\]{}*/\\]+)+[/\\]?` +
 		`|[0-9][\pL\pM\pN_]*[\pL_][\pL\pM\pN_]*|[\pL_][\pL\pM\pN_]*`)
 	measured = regexp.MustCompile(`^[0-9]+(?:[eE][0-9]+|[KMGTkmgt]?i?[Bb]|[WCMxs]|ms|us|ns|st|nd|rd|th)?$`)
@@ -186,14 +200,14 @@ func (r *Redactor) line(line string) string {
 		case strings.Contains(w, "://"), strings.Contains(w, "@"), address.MatchString(w):
 			return r.pseudonym(Addresses, w)
 		case strings.Contains(w, ":") && !strings.ContainsAny(w, `/\`):
-			if !hexOnly.MatchString(w) {
+			if !hexOnly.MatchString(w) && !colons.MatchString(w) {
 				return w // a time
 			}
 			return r.pseudonym(Addresses, w)
 		case strings.Count(w, "-") == 4 && len(w) == 36:
 			return r.pseudonym(Addresses, w)
 		case strings.ContainsAny(w, `/\`):
-			if isPublic(w) || w == "N/A" || plainNumber.MatchString(w) {
+			if isPlain(w) || w == "N/A" {
 				return w
 			}
 			return r.Path(w)

@@ -131,7 +131,8 @@ var endings = sync.OnceValue(func() map[string]bool {
 // symbols begin names of C++ and C that are those of torch, of what it is built on, and of Python.
 var symbols = regexp.MustCompile(`^(?:at|c10|c10d|caffe2|torch|std|__gnu_cxx|__cxxabiv1|cub|thrust|pybind11|cutlass|cute|nvfuser|` +
 	`cudnn|cudnn_frontend|onnx|fmt|tensorpipe|gloo|nccl|moodycamel|unwind|c10_npu|at_npu|torch_npu|c10_hip|sycl|dnnl|ideep)::|` +
-	`^(?:_?_?Py[A-Z_]\w*|cu[A-Z]\w*|(?:cuda|cublas|cublasLt|cudnn|cusparse|cusolver|cufft|hip|rocblas|miopen|nccl|mkl|dnnl)[A-Z_]\w*|` +
+	`^(?:_?_?Py[A-Z_]\w*|__Pyx_\w*|cu[A-Z]\w*|` +
+	`(?:cuda|cublas|cublasLt|cudnn|cusparse|cusolver|cufft|hip|rocblas|miopen|nccl|mkl|dnnl)[A-Z_]\w*|` +
 	`THP\w+|_?_?libc_\w+|_start|main|start_thread|__?clone3?|execute_native_thread_routine|dlopen|dlsym|malloc|free|` +
 	`_?object_vacall|method_vectorcall\w*|cfunction_\w+|slot_\w+|type_call|tuple\w*|builtin_\w+|run_mod|run_eval_code_obj|` +
 	`pymain_\w+|pyrun_\w+|unknown|ThreadPool|run_conv_plan|gemm\w*|sgemm\w*|functorch)$`)
