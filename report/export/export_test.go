@@ -2,6 +2,7 @@ package export_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/snapana/snapana/analyze"
+	"github.com/snapana/snapana/fixtures/pickler"
 	"github.com/snapana/snapana/report/export"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/load"
@@ -25,7 +27,10 @@ var files = []string{"ghost.pickle", "fragmentation.pickle", "healthy.pickle", "
 
 func analyzed(t *testing.T, file string) *analyze.Result {
 	t.Helper()
-	s, err := load.Open(t.Context(), filepath.Join("../../fixtures", file), load.Options{})
+	if !filepath.IsAbs(file) {
+		file = filepath.Join("../../fixtures", file)
+	}
+	s, err := load.Open(t.Context(), file, load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,6 +130,31 @@ func TestFolded(t *testing.T) {
 				t.Errorf("%s: %s has %d bytes, want %d", file, m, got, want[m])
 			}
 		}
+	}
+}
+
+// TestNames holds that odd names of code, which a snapshot may have, leave folded stacks lines of text.
+func TestNames(t *testing.T) {
+	frames := pickler.NewList()
+	for _, name := range []string{"a;b", "red\x1b[31m", "nul\x00", "lines\r\n", "half\xed\xb2\x80", "日本"} {
+		frames.Append(pickler.NewDict("name", name, "filename", "train.py", "line", 1))
+	}
+	block := pickler.NewDict("size", 512, "requested_size", 512, "state", "active_allocated", "frames", frames)
+	segment := pickler.NewDict("address", 1<<40, "total_size", 512, "stream", 0, "segment_type", "small", "device", 0,
+		"blocks", pickler.NewList(block))
+	file := filepath.Join(t.TempDir(), "x.pickle")
+	f, err := os.Create(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree := pickler.NewDict("segments", pickler.NewList(segment), "device_traces", pickler.NewList())
+	if err := errors.Join(pickler.Write(f, tree, pickler.Options{Protocol: 4}), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	got := string(written(t, "folded", analyzed(t, file), export.End))
+	want := "日本;half\ufffd;lines  ;nul ;red [31m;a:b 512\n"
+	if got = strings.ReplaceAll(got, "train.py:1 ", ""); got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
@@ -45,7 +46,7 @@ func writeFolded(ctx context.Context, w io.Writer, r *analyze.Result, at Moment)
 				calls = calls[:1]
 			}
 			for _, f := range slices.Backward(calls) {
-				names = append(names, unfolded.Replace(f.Text()))
+				names = append(names, unfolded(f.Text()))
 			}
 			n, err := fmt.Fprintf(out, "%s %d\n", strings.Join(names, ";"), bytes)
 			left, bytes = left-int64(n), 0
@@ -68,8 +69,18 @@ func writeFolded(ctx context.Context, w io.Writer, r *analyze.Result, at Moment)
 	return out.Flush()
 }
 
-// unfolded keeps what parts calls and lines out of their names.
-var unfolded = strings.NewReplacer(";", ":", "\n", " ", "\r", " ")
+// unfolded keeps what parts calls and lines out of a name, and what a terminal or an SVG of a flame graph cannot take.
+func unfolded(name string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ';':
+			return ':'
+		case unicode.IsControl(r):
+			return ' '
+		}
+		return r
+	}, valid(name))
+}
 
 // has fails where a snapshot has no such moment. That nothing leaked is an answer.
 func has(r *analyze.Result, at Moment) error {
