@@ -40,8 +40,8 @@ var redactWays = []string{"names", "strict"}
 
 func (f *redactFlags) add(root *cobra.Command) {
 	fl := root.PersistentFlags()
-	fl.StringVar(&f.how, "redact", "", "replace paths, user and host names and notes by pseudonyms in all that is\n"+
-		"printed or written; `WHAT` strict: function names too")
+	fl.StringVar(&f.how, "redact", "", "replace paths, user and host names and notes by pseudonyms in all\n"+
+		"that is printed or written; `WHAT` strict: function names too")
 	fl.Lookup("redact").NoOptDefVal = "names"
 	fl.StringVar(&f.salt, "salt", "", "derive the pseudonyms of --redact from `WORDS` that nobody guesses\n"+
 		"(default: from the first file)")

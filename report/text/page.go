@@ -33,8 +33,11 @@ func (d *doc) pageBlock(lines []string) {
 	case strings.HasPrefix(first, "```"):
 		for _, l := range lines[1 : len(lines)-1] {
 			c := plain.cut(l)
-			if strings.HasPrefix(l, "$ ") {
+			switch {
+			case strings.HasPrefix(l, "$ "):
 				c = bold.code(l)
+			case first != "```console" && first != "```text": // which may be cut: nobody copies what was printed
+				c = plain.code(l)
 			}
 			d.line(c)
 		}
