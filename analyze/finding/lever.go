@@ -21,6 +21,10 @@ type Lever struct {
 	Function string `json:"function"`
 	// Category is what Bytes are for, of LargestUse alone.
 	Category string `json:"category"`
+	// InUse is all active memory after Event, without a request that failed; 0 but for LargestUse.
+	InUse units.Size `json:"in_use,omitempty"`
+	// AtSite is how much of Bytes was allocated at Site; 0 but for LargestUse.
+	AtSite units.Size `json:"at_site,omitempty"`
 	// Recomputed says of LargestUse that the program recomputes activations already (torch.utils.checkpoint).
 	Recomputed bool `json:"recomputed"`
 	// Conf is the setting, "" for the defaults, and Needs the release of torch that it takes, if newer

@@ -54,6 +54,7 @@ func Find(s *snapshot.Snapshot, t *timeline.Timeline, uses *category.Table, at *
 	f.least = max(leastBytes, f.peak*leastPercent/100)
 	if at.Event != f.event {
 		at = t.StateAt(f.event)
+		sums = uses.Sums(t, at)
 	}
 	f.at = at
 	for _, row := range at.Rows() {
@@ -165,19 +166,44 @@ func (f *finder) atPeak(l *timeline.Life) bool { return l.LiveAfter(f.event) }
 
 func (f *finder) site(stack snapshot.StackID) string { return attribution.Site(f.s, stack) }
 
-// largest adds the largest category of the peak, of which the site is known.
+// largest adds the largest category of the peak, of which the site is known, with the site that made most of it.
 func (f *finder) largest(sums []category.Sum) {
 	if len(sums) == 0 || sums[0].Category == category.Unknown || len(sums[0].Stacks) == 0 ||
 		sums[0].Rounded < f.least {
 		return
 	}
-	v := finding.Lever{Kind: finding.LargestUse, Site: f.site(sums[0].Stacks[0]), Category: sums[0].Category.String(),
+	v := finding.Lever{Kind: finding.LargestUse, Category: sums[0].Category.String(),
 		Blocks: sums[0].Count, Bytes: units.Size(sums[0].Rounded), Confidence: finding.Medium, Inferred: true}
-	for _, id := range f.s.Stacks.Get(sums[0].Stacks[0]) {
-		if frames.Of(f.s, id).Part() == frames.Loss {
-			v.Function = f.name(id)
+	for i := range sums {
+		v.InUse += units.Size(sums[i].Rounded)
+	}
+	stacks := map[snapshot.StackID]int64{}
+	for _, row := range f.rows {
+		if use, _ := f.uses.Of(row); use == sums[0].Category {
+			stacks[f.t.Lives[row].Stack] += f.t.Lives[row].Rounded
 		}
 	}
+	sites := map[string]int64{}
+	for id, bytes := range stacks {
+		sites[f.site(id)] += bytes
+	}
+	delete(sites, "")
+	for site, bytes := range sites {
+		if n := units.Size(bytes); n > v.AtSite || n == v.AtSite && site < v.Site {
+			v.Site, v.AtSite = site, n
+		}
+	}
+	v.Function = f.loss(sums[0].Stacks[0])
 	v.Recomputed = frames.Recomputes(f.s)
 	f.keep(v, f.peak)
+}
+
+// loss is the outermost loss function in a stack, "" for none.
+func (f *finder) loss(stack snapshot.StackID) (name string) {
+	for _, id := range f.s.Stacks.Get(stack) {
+		if frames.Of(f.s, id).Part() == frames.Loss {
+			name = f.name(id)
+		}
+	}
+	return name
 }

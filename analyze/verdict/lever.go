@@ -77,8 +77,12 @@ func pull(v *finding.Lever) string {
 		return fmt.Sprintf("%s: %s. It (%s) was allocated long before that and freed long after. Inferred: whether it "+
 			"is read there is not recorded.", capital(short(v)), falls(v), blocks)
 	}
-	text := fmt.Sprintf("The largest part of the peak: %s, %v (%s), most of it allocated at %s",
-		cmp.Or(plurals[v.Category], v.Category), v.Bytes, units.Percent(int64(v.Bytes), int64(v.Before)),
+	most := "most"
+	if 2*v.AtSite <= v.Bytes {
+		most = v.AtSite.String()
+	}
+	text := fmt.Sprintf("The largest part of the peak: %s, %v (%s), %s of it allocated at %s",
+		cmp.Or(plurals[v.Category], v.Category), v.Bytes, units.Percent(int64(v.Bytes), int64(v.InUse)), most,
 		attribution.Placed(v.Site))
 	switch {
 	case v.Function != "":
