@@ -28,7 +28,9 @@ type group struct {
 type instance struct {
 	rows    []int32 // that it allocated, in order of birth
 	pass    *pass
-	ordinal int // of the group's in the pass
+	ordinal int  // of the group's in the pass
+	depth   int  // of the line's frame in the stack of its first row, counted from the innermost
+	follows bool // on another of the group, with nothing else between
 }
 
 // at is the place of a call in a stack: the frames above it are the module's.
@@ -72,6 +74,7 @@ func (r *run) modules(descend bool, takes func(stack []snapshot.FrameID, depth i
 		r.callsIn(&r.passes[i], ats, groups)
 	}
 	for i := range groups {
+		r.join(&groups[i])
 		r.number(&groups[i])
 	}
 	return slices.DeleteFunc(groups, func(g group) bool { return len(g.calls) == 0 })
@@ -114,7 +117,7 @@ func (r *run) callsIn(p *pass, ats []at, groups []group) {
 			continue
 		}
 		if g != open || stack != last && r.back(first, stack, comes[first] > 1) {
-			groups[g].calls = append(groups[g].calls, instance{pass: p})
+			groups[g].calls = append(groups[g].calls, instance{pass: p, depth: int(ats[stack].depth), follows: g == open})
 			open, first = g, stack
 		}
 		last = stack
@@ -125,6 +128,53 @@ func (r *run) callsIn(p *pass, ats []at, groups []group) {
 		g := &groups[open]
 		g.calls = g.calls[:len(g.calls)-1] // it is not over
 	}
+}
+
+// join puts calls together that are one: code that runs a function twice in one statement, as in f(g(f(x))), is back
+// where it began without a new call. Then some calls end in the statement in which the next begins, and only the last of
+// so many goes on to the end of the function.
+func (r *run) join(g *group) {
+	var end int32
+	for i := range g.calls {
+		end = max(end, r.inCallee(&g.calls[i], -1))
+	}
+	var joined []instance
+	parts, most := 0, 0 // of the call
+	for i := range g.calls {
+		c := &g.calls[i]
+		if i > 0 {
+			before := &g.calls[i-1]
+			if last := r.inCallee(before, -1); c.follows && last < end && last == r.inCallee(c, 0) {
+				parts++
+				joined[len(joined)-1].rows = append(joined[len(joined)-1].rows, c.rows...)
+				continue
+			}
+			if most == 0 {
+				most = parts
+			}
+			if parts != most || r.inCallee(before, -1) < end {
+				return // some calls end elsewhere, so that nothing tells
+			}
+		}
+		parts = 1
+		joined = append(joined, instance{rows: slices.Clone(c.rows), pass: c.pass, depth: c.depth, follows: c.follows})
+	}
+	if parts == most {
+		g.calls = joined
+	}
+}
+
+// inCallee is the line of the function that a call runs at one of its rows, the last for -1, 0 where it is not there.
+func (r *run) inCallee(c *instance, k int) int32 {
+	row := c.rows[(k+len(c.rows))%len(c.rows)]
+	own, first := r.stack(r.t.Lives[row].Stack), r.stack(r.t.Lives[c.rows[0]].Stack)
+	around := len(first) - c.depth // frames around the call
+	for depth := len(own) - around - 1; depth >= 0; depth-- {
+		if r.isCode(own, depth) {
+			return r.s.Frames.Get(own[depth]).Line
+		}
+	}
+	return 0
 }
 
 // number counts the calls of a group in each pass that keep something for it, and drops the others, as those of an
