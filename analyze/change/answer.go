@@ -46,14 +46,41 @@ type Answer struct {
 type Outcome struct {
 	ReservedPeak  int64 `json:"reserved_peak"` // on a device that is large enough
 	AllocatedPeak int64 `json:"allocated_peak"`
-	// Fits says whether every request is served within the capacity, nil where none is known. Spare is what of the
-	// capacity is never reserved, below 0 what more is needed for the peak of reserved memory.
-	Fits  *bool           `json:"fits"`
-	Spare int64           `json:"spare"`
-	First *whatif.Failure `json:"first_failure"` // with that capacity, nil for none
+	// Fits says whether the run fits into the capacity, nil where that is not known, for the reason of Unknown. Served
+	// says whether every recorded request is served, nil without a capacity. Spare is what of the capacity is never
+	// reserved, below 0 what more is needed for the peak of reserved memory.
+	Fits    *bool           `json:"fits"`
+	Unknown Unknown         `json:"fits_unknown"`
+	Served  *bool           `json:"recorded_served"`
+	Spare   int64           `json:"spare"`
+	First   *whatif.Failure `json:"first_failure"` // with that capacity, nil for none
 	// Short is what the capacity lacks, rounding not counted, if the pass in which a request failed goes on as the pass
 	// before it went; 0 for nothing, or where that is not known.
 	Short int64 `json:"expected_shortfall"`
+}
+
+// Unknown is why it is not known whether a run fits.
+type Unknown string
+
+// The reasons.
+const (
+	NoCapacity Unknown = "no_capacity" // the size of the device is not known
+	FirstPass  Unknown = "first_pass"  // the recording ends in the first pass: what the rest of a step needs is not known
+	Shortfall  Unknown = "shortfall"   // it ends within a pass that needs more than there is if it goes on like the one before
+)
+
+// settle says whether the run fits, as far as the recording tells.
+func (o *Outcome) settle(early bool) {
+	switch o.Fits, o.Unknown = nil, ""; {
+	case o.Served == nil:
+		o.Unknown = NoCapacity
+	case *o.Served && early:
+		o.Unknown = FirstPass
+	case *o.Served && o.Short > 0:
+		o.Unknown = Shortfall
+	default:
+		o.Fits = o.Served
+	}
 }
 
 // Input is a recorded run with what is known of it.
@@ -113,6 +140,7 @@ func (in *Input) answer(ctx context.Context) (*Answer, error) {
 		Doubts: []Doubt{}}
 	var err error
 	a.Before, err = in.replay(ctx, p, a)
+	a.Before.settle(a.Early)
 	return a, err
 }
 
@@ -129,6 +157,7 @@ func (in *Input) try(ctx context.Context, changes []Change, a *Answer) (d *draft
 	if o, err = in.replay(ctx, p, a); a.Capacity.Reservable > 0 {
 		o.Short = max(d.ahead()-a.Capacity.Reservable, 0)
 	}
+	o.settle(a.Early)
 	return d, all, o, err
 }
 
@@ -159,7 +188,7 @@ func (in *Input) replay(ctx context.Context, p *whatif.Program, a *Answer) (o Ou
 			o.First.Site = attribution.Site(in.Snapshot, o.First.Stack)
 		}
 	}
-	o.Fits = &fits
+	o.Served = &fits
 	return o, nil
 }
 

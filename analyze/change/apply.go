@@ -49,6 +49,7 @@ type AssumptionKind string
 // The assumptions.
 const (
 	TakenFor      AssumptionKind = "taken_for"       // a line's modules are taken for those of a name
+	OneOfLists    AssumptionKind = "one_of_lists"    // of several lists of modules, those that stand out are meant
 	OnlyLeak      AssumptionKind = "only_leak"       // the one leak that there is is taken for that of a line
 	NonReentrant  AssumptionKind = "non_reentrant"   // checkpoints are of the form use_reentrant=False
 	LastReader    AssumptionKind = "last_reader"     // the statement behind is the last to read a variable
@@ -62,9 +63,11 @@ const (
 	RootAlone     AssumptionKind = "root_alone"      // no modules called in a loop: the model is the only unit
 	Elements32    AssumptionKind = "elements_32"     // elements had 32 bits
 	SavedOnCPU    AssumptionKind = "saved_on_cpu"    // activations go at once, and come back as they are needed
+	BlockWise     AssumptionKind = "block_wise"      // 8-bit states as bitsandbytes makes them
 	StepsOnCPU    AssumptionKind = "steps_on_cpu"    // the optimizer runs on the CPU
 	KeptAtFailure AssumptionKind = "kept_at_failure" // no backward tells what is kept, so all that modules made is
 	EndsWithStep  AssumptionKind = "ends_with_step"  // what leaks is not needed behind its step
+	BoundAgain    AssumptionKind = "bound_again"     // a variable of the loop keeps the last of it until it is bound again
 )
 
 // Missing is what a file lacks that a change needs.
@@ -130,6 +133,15 @@ func (d *draft) apply(ctx context.Context, c *Change) (*Applied, error) {
 			err = refuse(NoGradients)
 		}
 		a.assume(StepsAtOnce)
+	case EightBit:
+		switch {
+		case len(d.calls) == 0:
+			err = refuse(NoOptimizer)
+		case !d.has(category.OptimizerState):
+			err = refuse(NoState)
+		}
+		d.eightBit(a)
+		a.assume(BlockWise)
 	case Accumulate:
 		if len(d.passes) == 0 {
 			err = refuse(NoPass)
@@ -202,8 +214,9 @@ func (d *draft) applyLeak(c *Change, a *Applied, refuse refusal) error {
 		stacks, a.Line = growths[0].Stacks, lines[0]
 		a.Assumptions = append(a.Assumptions, Assumption{Kind: OnlyLeak, Name: c.line, Line: a.Line})
 	}
-	d.freeLeak(stacks, a)
-	a.assume(EndsWithStep)
+	if d.freeLeak(stacks, a); !slices.Contains(a.Assumptions, Assumption{Kind: BoundAgain}) {
+		a.assume(EndsWithStep)
+	}
 	return nil
 }
 
@@ -317,6 +330,16 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 	if len(kept) == 0 {
 		return nil, refuse(NoModules)
 	}
+	if out := map[string][]group{}; slices.Equal(names, []string{everyList}) {
+		for i := range kept {
+			out[everyList] = append(out[everyList], kept[i].group)
+		}
+		return out, nil
+	}
+	guessed := len(kept) > len(names)
+	if guessed {
+		kept = outstanding(kept, c, names)
+	}
 	if len(kept) != len(names) {
 		var lines []string
 		for i := range kept {
@@ -326,11 +349,37 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		return nil, refuse(ManyLines, lines...)
 	}
 	out := map[string][]group{}
+	if guessed {
+		a.assume(OneOfLists)
+	}
 	for i, name := range names {
 		out[name] = []group{kept[i].group}
 		a.Assumptions = append(a.Assumptions, Assumption{Kind: TakenFor, Name: name, Line: kept[i].line})
 	}
 	return out, nil
+}
+
+// everyList stands for all lists of modules.
+const everyList = "*"
+
+// outstanding are, of more lists than are named, those that have as many modules as are named, or that keep much more than the
+// others; all where that does not tell.
+func outstanding(kept []keeper, c *Change, names []string) []keeper {
+	const more = 3 // times as much
+	if len(names) == 1 {
+		long := slices.DeleteFunc(slices.Clone(kept), func(k keeper) bool {
+			return slices.ContainsFunc(c.modules, func(m modules) bool { return m.to >= k.most })
+		})
+		if len(long) == 1 {
+			return long
+		}
+	}
+	by := slices.SortedStableFunc(slices.Values(kept), func(a, b keeper) int { return cmp.Compare(b.saved, a.saved) })
+	least := by[len(names)-1].saved
+	if least < more*by[len(names)].saved {
+		return kept
+	}
+	return slices.DeleteFunc(kept, func(k keeper) bool { return k.saved < least })
 }
 
 // smallList is how many times less a list keeps than another that is taken for none.

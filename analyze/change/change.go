@@ -35,6 +35,7 @@ const (
 	Offload     Kind = "offload"
 	Foreach     Kind = "foreach"
 	InBackward  Kind = "optimizer-in-backward"
+	EightBit    Kind = "adam-8bit"
 	Accumulate  Kind = "accumulate"
 	Zero        Kind = "zero"
 	FSDP        Kind = "fsdp"
@@ -45,14 +46,15 @@ const (
 
 // Kinds lists them in the order in which they are made: what lives shorter, then optimizers, then sizes.
 func Kinds() []Kind {
-	return []Kind{FreeLeak, Del, Free, NoGrad, Checkpoint, Offload, Foreach, InBackward, Accumulate, DType, Zero, FSDP}
+	return []Kind{FreeLeak, Del, Free, NoGrad, Checkpoint, Offload, Foreach, InBackward, EightBit, Accumulate, DType, Zero, FSDP}
 }
 
 // Forms says how each kind is written.
 var forms = map[Kind]string{
 	FreeLeak: "free-leak or free-leak=FILE:LINE", Del: "del=FILE:LINE", Free: "free=FILE:LINE@STEP",
-	NoGrad: "no-grad=FILE:LINE", Checkpoint: "checkpoint=MODULES such as blocks.*, blocks.0-5 or FILE:LINE",
+	NoGrad: "no-grad=FILE:LINE", Checkpoint: "checkpoint=MODULES such as blocks.*, blocks.0-5, FILE:LINE or * for all",
 	Offload: "offload=optimizer or offload=activations", Foreach: "foreach=off", InBackward: "optimizer-in-backward",
+	EightBit:   "adam-8bit",
 	Accumulate: "accumulate=2 or more", Zero: "zero=STAGE,RANKS such as zero=1,8",
 	FSDP:  "fsdp=STAGE,RANKS such as fsdp=3,8, or fsdp=2,8 where parameters stay gathered until backward",
 	DType: "dtype=bf16:CATEGORY such as dtype=bf16:parameter, or dtype=bf16:all",
@@ -112,7 +114,7 @@ func Parse(text string) (Change, error) {
 		}
 		return c, e
 	}
-	bare := c.Kind == InBackward || c.Kind == FreeLeak
+	bare := c.Kind == InBackward || c.Kind == EightBit || c.Kind == FreeLeak
 	ok := has && value != "" || !has && bare
 	if ok {
 		ok = c.parse(value)
@@ -140,7 +142,7 @@ func (c *Change) parse(value string) bool {
 		return value == optimizer || value == activations
 	case Foreach:
 		return value == "off"
-	case InBackward:
+	case InBackward, EightBit:
 		return value == ""
 	case Accumulate:
 		n, err := strconv.ParseInt(value, 10, 32)

@@ -71,8 +71,8 @@ func TestCapacity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if *a.Before.Fits != want[0] || *a.After.Fits != want[1] || (a.After.First == nil) != want[1] {
-			t.Errorf("%d MiB: fits %v, changed %v; want %v", capacity>>20, *a.Before.Fits, *a.After.Fits, want)
+		if *a.Before.Served != want[0] || *a.After.Served != want[1] || (a.After.First == nil) != want[1] {
+			t.Errorf("%d MiB: fits %v, changed %v; want %v", capacity>>20, *a.Before.Served, *a.After.Served, want)
 		}
 	}
 }
@@ -141,17 +141,17 @@ func TestSearch(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if (len(f.Changes) > 0) != want || want && !*f.After.Fits {
-			t.Errorf("%d MiB: %d changes, fits %v", capacity>>20, len(f.Changes), f.After.Fits)
+		if (len(f.Changes) > 0) != want || want && !*f.After.Served {
+			t.Errorf("%d MiB: %d changes, fits %v", capacity>>20, len(f.Changes), f.After.Served)
 		}
 		for i := range f.Tried[1:] {
-			if a, b := &f.Tried[i], &f.Tried[i+1]; *b.After.Fits && (!*a.After.Fits || a.Time > b.Time && !narrows(b)) {
+			if a, b := &f.Tried[i], &f.Tried[i+1]; *b.After.Served && (!*a.After.Served || a.Time > b.Time && !narrows(b)) {
 				t.Errorf("%d MiB: %v comes before %v", capacity>>20, a.Changes, b.Changes)
 			}
 		}
 	}
 	in.Capacity = 300 << 20
-	if f, err := change.Search(t.Context(), in, nil, 0); err != nil || len(f.Tried) > 0 || !*f.Before.Fits {
+	if f, err := change.Search(t.Context(), in, nil, 0); err != nil || len(f.Tried) > 0 || !*f.Before.Served {
 		t.Errorf("a run that fits: %v, %d sets tried", err, len(f.Tried))
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -402,7 +402,7 @@ func (d *draft) replaced(p *pass) map[snapshot.StackID]int32 {
 // narrow makes the elements of a category half as large.
 func (d *draft) narrow(of func(row int32) bool, e *Applied) {
 	for row := range d.rows() {
-		if of(row) && !d.beside(row) {
+		if of(row) && !d.beside(row) && !d.eight[row] {
 			d.sizes[row] = (d.sizes[row] + 1) / 2
 			e.count(d.run, row)
 		}

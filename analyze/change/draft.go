@@ -14,6 +14,7 @@ type draft struct {
 	drop  []bool  // by row, not asked for
 	ends  []int32 // by row, see whatif.Edits
 	added []extra
+	eight map[int32]bool // rows with elements of 8 bits
 
 	turns map[int32]int32 // by event, turns that are taken
 }
@@ -27,7 +28,8 @@ type extra struct {
 
 func newDraft(r *run, p *whatif.Program) *draft {
 	e := p.Unchanged()
-	return &draft{run: r, p: p, sizes: e.Sizes, ends: e.Ends, drop: make([]bool, len(e.Sizes)), turns: map[int32]int32{}}
+	return &draft{run: r, p: p, sizes: e.Sizes, ends: e.Ends, drop: make([]bool, len(e.Sizes)), eight: map[int32]bool{},
+		turns: map[int32]int32{}}
 }
 
 // until ends a row after an event, unless it ends before.

@@ -1,10 +1,12 @@
 package change
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
 	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -228,8 +230,16 @@ func (d *draft) freeAt(where *place, step int, e *Applied) {
 	}
 }
 
-// freeLeak lets go of what stacks leave behind when the step ends that allocated it, or they allocate again.
+// freeLeak lets go of what stacks leave behind when the step ends that allocated it, or they allocate again. Where the
+// function that gets it goes on in the next step, and keeps other variables up to there, it goes when they allocate
+// again.
 func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
+	loops := map[snapshot.StackID]bool{}
+	for _, id := range stacks {
+		if row := slices.IndexFunc(d.t.Lives, func(l timeline.Life) bool { return l.Stack == id && l.Born >= 0 }); row >= 0 {
+			loops[id] = d.goesOn(int32(row))
+		}
+	}
 	next := make([]int32, d.s.Stacks.Len()+1) // by stack, the next birth
 	for _, id := range stacks {
 		next[id] = int32(d.t.Trace.Len())
@@ -240,14 +250,48 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 			continue
 		}
 		end := next[l.Stack]
-		if at := d.steps.At(int(l.Born)); at >= 0 {
+		if at := d.steps.At(int(l.Born)); at >= 0 && !loops[l.Stack] {
 			end = min(end, int32(d.steps.Steps[at].Last))
+		} else if at >= 0 {
+			e.assumeOnce(BoundAgain)
 		}
-		next[l.Stack] = l.Born
+		if until := d.end(row); !loops[l.Stack] || d.steps.At(int(until)) != d.steps.At(int(l.Born)) {
+			next[l.Stack] = l.Born // what the same stack makes and frees at once is not assigned to it
+		}
 		if d.until(row, end) {
 			e.count(d.run, row)
 		}
 	}
+}
+
+// goesOn reports whether the function that has a row last goes on in the next step, as the body of a loop does: other
+// variables of it are there until the same line has made what they are assigned anew.
+func (d *draft) goesOn(leak int32) bool {
+	_, depth := d.dropped(leak)
+	own := d.stack(d.t.Lives[leak].Stack)
+	if depth < 0 || depth >= len(own) {
+		return false
+	}
+	seen := 0
+	for row := int32(d.warm); int(row) < len(d.t.Lives) && seen < 2; row++ {
+		l := &d.t.Lives[row]
+		end := d.end(row)
+		if d.phase(row) != inProgram || int(end) >= d.t.Trace.Len() || d.steps.At(int(l.Born))+1 != d.steps.At(int(end)) {
+			continue
+		}
+		stack, now := d.stack(l.Stack), d.stack(d.t.Lives[d.lastBefore(end)].Stack)
+		same := func(stack []snapshot.FrameID) bool { ok, _ := d.inside(own, stack, l.Stack, depth); return ok }
+		if same(stack) && same(now) && d.line(stack, depth) == d.line(now, depth) {
+			seen++
+		}
+	}
+	return seen == 2
+}
+
+// lastBefore is the row that was allocated last before an event.
+func (r *run) lastBefore(event int32) int32 {
+	i, _ := slices.BinarySearchFunc(r.t.Lives, event, func(l timeline.Life, e int32) int { return cmp.Compare(l.Born, e) })
+	return int32(max(i-1, 0))
 }
 
 // leaves is the event after which a row is gone that no graph keeps.

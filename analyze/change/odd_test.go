@@ -53,7 +53,7 @@ func loop(d *build.Device, module ...string) {
 }
 
 var asked = []string{"accumulate=2", "checkpoint=blocks.*", "offload=activations", "offload=optimizer", "foreach=off",
-	"optimizer-in-backward", "zero=2,4",
+	"optimizer-in-backward", "zero=2,4", "adam-8bit", "checkpoint=*",
 	"fsdp=2,4", "fsdp=3,4", "dtype=bf16:all", "no-grad=model.py:7", "del=model.py:7", "free-leak=model.py:7"}
 
 // TestOdd holds that each change is answered or refused for recordings that lack what programs have: without any block,
@@ -123,5 +123,124 @@ func TestNative(t *testing.T) {
 	}
 	if c := &a.Changes[0]; c.Modules != 3 || c.OfThose != 3 {
 		t.Errorf("%d of %d modules, want 3 of 3", c.Modules, c.OfThose)
+	}
+}
+
+// TestTwice holds that a module which calls another twice in one statement, as in f(g(f(x))), is one module.
+func TestTwice(t *testing.T) {
+	in := built(t, build.Options{}, func(d *build.Device) {
+		for range 2 {
+			var kept []*build.Block
+			for range 3 {
+				for _, line := range []string{"/app/block.py:3:forward", "/app/block.py:3:forward", "/app/block.py:4:forward"} {
+					conv := torch + "nn/modules/conv.py:5:forward"
+					calls := []string{torch + "nn/modules/module.py:5:_call_impl", torch + "nn/modules/module.py:4:_wrapped_call_impl"}
+					d.Stack = within(append(append([]string{conv}, calls...), line)...)
+					kept = append(kept, d.Alloc(4<<20))
+				}
+			}
+			d.Stack = build.NewStack(torch+"autograd/graph.py:8:_engine_run_backward", torch+"_tensor.py:7:backward",
+				"/app/train.py:9:main")
+			for _, b := range slices.Backward(kept) {
+				d.Free(d.Alloc(1 << 20))
+				d.Free(b)
+			}
+		}
+	})
+	a, err := change.Ask(t.Context(), in, []change.Change{parse(t, "checkpoint=model.py:7")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := &a.Changes[0]; c.Modules != 3 || c.OfThose != 3 {
+		t.Errorf("%d of %d modules, want 3 of 3", c.Modules, c.OfThose)
+	}
+}
+
+// TestFirstPass holds that nobody is told that a run fits whose recording ends in its first pass.
+func TestFirstPass(t *testing.T) {
+	in := input(t, lab+"llama_out_in_forward.pickle.xz")
+	a, err := change.Ask(t.Context(), in, []change.Change{parse(t, "checkpoint=layers.*")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if o := &a.After; a.Early && (o.Fits != nil || o.Unknown != change.FirstPass || !*o.Served) || !a.Early && o.Fits == nil {
+		t.Errorf("ends in the first pass: %v; fits %v, for %q", a.Early, o.Fits, o.Unknown)
+	}
+}
+
+// TestEightBit holds the optimizer's state of 8 bits to its layout.
+func TestEightBit(t *testing.T) {
+	in := input(t, lab+"llama_offload_optimizer.pickle.xz")
+	none, err := change.Ask(t.Context(), in, []change.Change{parse(t, "offload=optimizer")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := change.Ask(t.Context(), in, []change.Change{parse(t, "adam-8bit")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.After.AllocatedPeak >= a.Before.AllocatedPeak || a.After.AllocatedPeak <= none.After.AllocatedPeak {
+		t.Errorf("allocated peak %d, without any state %d, as recorded %d", a.After.AllocatedPeak, none.After.AllocatedPeak,
+			a.Before.AllocatedPeak)
+	}
+	for _, other := range []string{"foreach=off", "offload=optimizer", "optimizer-in-backward"} {
+		if _, err := change.Ask(t.Context(), in, []change.Change{parse(t, "adam-8bit"), parse(t, other)}); err == nil {
+			t.Errorf("made together with %s", other)
+		}
+	}
+}
+
+// TestBoundAgain holds that what a loop's variable keeps of a leak is there until the next step has made it anew, and
+// that what a function keeps for itself is not.
+func TestBoundAgain(t *testing.T) {
+	const size = 32 << 20
+	for _, loop := range []bool{true, false} {
+		in := built(t, build.Options{}, func(d *build.Device) {
+			at := func(line string) *build.Stack {
+				if loop {
+					return build.NewStack("/app/train.py:" + line + ":main")
+				}
+				return build.NewStack("/app/train.py:"+line+":step", "/app/train.py:50:main")
+			}
+			var before []*build.Block
+			free := func() {
+				for _, b := range before {
+					d.Free(b)
+				}
+				before = nil
+			}
+			for range 12 {
+				var now []*build.Block
+				for _, line := range []string{"3", "4"} {
+					d.Stack = at(line)
+					now = append(now, d.Alloc(8<<20))
+					if loop && len(before) > 0 {
+						d.Free(before[0])
+						before = before[1:]
+					}
+				}
+				d.Stack = at("5")
+				d.Alloc(size)
+				d.Stack = at("6")
+				graph := d.Alloc(4 << 20)
+				d.Stack = build.NewStack(slices.Concat([]string{torch + "autograd/graph.py:8:_engine_run_backward",
+					torch + "_tensor.py:7:backward"}, []string{"/app/train.py:9:main"})...)
+				d.Free(d.Alloc(1 << 20))
+				d.Free(graph)
+				before = now
+				if !loop {
+					free()
+				}
+			}
+			free()
+		})
+		a, err := change.Ask(t.Context(), in, []change.Change{parse(t, "free-leak")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bound := slices.ContainsFunc(a.Changes[0].Assumptions, func(v change.Assumption) bool { return v.Kind == change.BoundAgain })
+		if bound != loop || loop && a.After.AllocatedPeak < 2*size {
+			t.Errorf("loop %v: bound again %v, allocated peak %d", loop, bound, a.After.AllocatedPeak)
+		}
 	}
 }

@@ -183,6 +183,32 @@ func (d *draft) inBackward(e *Applied) {
 	}
 }
 
+// eightBit keeps the optimizer's state in 8 bits, as bitsandbytes.optim.Adam8bit does (bitsandbytes/optim/optimizer.py,
+// 0.43 to 0.49): a byte for each element, and a scale of 32 bits for each block of 256. Parameters with fewer than 4096
+// elements keep 32 bits. One kernel updates a parameter in place.
+func (d *draft) eightBit(e *Applied) {
+	const least, block = 4096, 256 // elements
+	for row := range d.rows() {
+		n := d.sizes[row] / 4
+		if !d.is(row, category.OptimizerState) || n < least || d.drop[row] {
+			continue
+		}
+		e.count(d.run, row)
+		d.eight[row] = true
+		d.sizes[row] = n
+		if l := &d.t.Lives[row]; l.Born >= 0 {
+			d.add(row, l.Born, d.last(row)).bytes = (n + block - 1) / block * 4
+		} else {
+			d.sizes[row] += (n + block - 1) / block * 4
+		}
+	}
+	for i := range d.calls {
+		for _, u := range d.updates(&d.calls[i]) {
+			d.dropAll(&u, e)
+		}
+	}
+}
+
 // offloadState keeps the optimizer's state in the host's memory, and steps there.
 func (d *draft) offloadState(e *Applied) {
 	for row := range d.t.Lives {

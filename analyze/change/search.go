@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/stage"
 	"github.com/snapana/snapana/analyze/units"
@@ -39,7 +40,7 @@ type Set struct {
 func (s *Set) rank() float64 {
 	by := s.Time
 	for i := range s.applied {
-		if s.applied[i].Kind == DType {
+		if k := s.applied[i].Kind; k == DType || k == EightBit {
 			by++
 		}
 	}
@@ -76,7 +77,7 @@ func (in *Input) Candidates() []Change {
 		texts = append(texts, "checkpoint="+line+".*")
 	}
 	texts = append(texts, "accumulate=2", "accumulate=4", "accumulate=8", "offload=optimizer", "offload=activations",
-		"dtype=bf16:optimizer state")
+		"dtype=bf16:optimizer state", string(EightBit))
 	var out []Change
 	for _, text := range slices.Compact(texts) {
 		if c, err := Parse(text); err == nil {
@@ -97,7 +98,7 @@ const closeTo = 50
 
 // enough reports whether a replay fits, and leaves something where more may come behind.
 func (f *Found) enough(o *Outcome) bool {
-	return !f.Early && o.Fits != nil && *o.Fits && o.Short == 0 && (!f.Cut || o.Spare*closeTo >= f.Capacity.Reservable)
+	return !f.Early && o.Served != nil && *o.Served && o.Short == 0 && (!f.Cut || o.Spare*closeTo >= f.Capacity.Reservable)
 }
 
 // Evidence is the search as a finding keeps it: of sets of the same kinds of changes the first.
@@ -116,11 +117,14 @@ func (f *Found) Evidence() *finding.Rescue {
 				Modules: a.Modules, Of: a.OfThose})
 		}
 		switch {
-		case *t.After.Fits && (!f.enough(&t.After) || t.Time > tooSlow):
-		case *t.After.Fits && len(out.Fit) < mostNamed && !fit[kinds]:
+		case *t.After.Served && (!f.enough(&t.After) || t.Time > tooSlow):
+		case *t.After.Served && len(out.Fit) < mostNamed && !fit[kinds]:
+			if len(out.Fit) == 0 && slices.EqualFunc(f.Changes, t.applied, func(a, b Applied) bool { return a.Change == b.Change }) {
+				v.Low, v.High, v.Confidence = units.Size(f.Band.Low), units.Size(f.Band.High), f.Confidence
+			}
 			out.Fit = append(out.Fit, v)
 			fit[kinds] = true
-		case !*t.After.Fits && v.Saves > 0 && len(out.Short) < mostNamed && !short[kinds]:
+		case !*t.After.Served && v.Saves > 0 && len(out.Short) < mostNamed && !short[kinds]:
 			out.Short = append(out.Short, v)
 			short[kinds] = true
 		}
@@ -133,7 +137,7 @@ func (c *Change) part() string {
 	switch {
 	case c.Kind == Checkpoint, c.Kind == Offload && c.what == activations:
 		return "saved"
-	case c.Kind == Foreach, c.Kind == InBackward, c.Kind == Offload:
+	case c.Kind == Foreach, c.Kind == InBackward, c.Kind == EightBit, c.Kind == Offload:
 		return "step"
 	case c.Kind == DType:
 		return c.Text
@@ -151,8 +155,15 @@ func (c *Change) excludes(o *Change) bool { return c.part() == o.part() || c.con
 func (c *Change) contradicts(o *Change) bool {
 	a, b := c.Kind, o.Kind
 	return a == InBackward && b == Accumulate || a == Accumulate && b == InBackward ||
+		a == EightBit && o.ofState() || b == EightBit && c.ofState() ||
 		a == InBackward && b == FSDP || a == FSDP && b == InBackward || a == b && a == Accumulate ||
 		(a == Zero || a == FSDP) && (b == Zero || b == FSDP)
+}
+
+// ofState reports whether a change is of the optimizer alone, and leaves nothing for one with 8 bits.
+func (c *Change) ofState() bool {
+	return c.Kind == DType && c.of == category.OptimizerState && !c.all || c.Kind == Offload && c.what == optimizer ||
+		c.Kind == InBackward || c.Kind == Foreach
 }
 
 // Search finds the cheapest set of changes under which a run fits into its capacity, which must be known. It tries those
@@ -166,7 +177,7 @@ func Search(ctx context.Context, in *Input, changes []Change, most int) (*Found,
 	f := &Found{Answer: *a, Tried: []Set{}, Refused: []Refused{}, All: true}
 	s := &searcher{in: in, found: f}
 	if changes == nil {
-		if f.Before.Fits != nil && *f.Before.Fits {
+		if f.Before.Served != nil && *f.Before.Served {
 			return f, nil
 		}
 		changes = in.Candidates()
@@ -231,7 +242,7 @@ func (s *searcher) try(ctx context.Context, set []Change) (*Set, error) {
 
 // keep notes what came of a set.
 func (s *searcher) keep(changes []Change, set *Set) {
-	fits := set.After.Fits != nil && *set.After.Fits
+	fits := set.After.Served != nil && *set.After.Served
 	if s.found.enough(&set.After) && (s.best == nil || set.rank() < s.least) {
 		s.best, s.least = slices.Clone(changes), set.rank()
 	}
@@ -313,7 +324,7 @@ func (s *searcher) strongest(ctx context.Context) error {
 // finish sorts what was tried.
 func (s *searcher) finish() {
 	fits := func(t *Set) int {
-		if t.After.Fits != nil && *t.After.Fits {
+		if t.After.Served != nil && *t.After.Served {
 			return 0
 		}
 		return 1

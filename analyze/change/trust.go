@@ -34,6 +34,7 @@ const (
 	Temporaries DoubtKind = "temporaries"  // what an optimizer makes for one parameter was not seen
 	Strategy    DoubtKind = "strategy"     // there are several ways to do it, of which one was replayed
 	Variable    DoubtKind = "variable"     // a variable may keep the last block that leaks until it is assigned anew
+	Lists       DoubtKind = "lists"        // other modules may be meant
 	NotReplayed DoubtKind = "not_replayed" // the replay does not give recorded addresses
 	BeyondCut   DoubtKind = "beyond_cut"   // the recording ends where a request failed
 )
@@ -45,6 +46,8 @@ var doubts = map[Kind]Doubt{
 	DType:      {Kind: Types, below: 0.06, above: 0.20},
 	InBackward: {Kind: Strategy, below: 0.02, above: 0.04},
 	Zero:       {Kind: Strategy, below: 0.04, above: 0.04},
+	FSDP:       {Kind: Strategy, below: 0.03, above: 0.03},
+	EightBit:   {Kind: Strategy, below: 0.03, above: 0.03},
 }
 
 // What is within sure of a prediction is of high confidence, and within near of medium.
@@ -86,16 +89,24 @@ func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 	for i := range a.Changes {
 		c := &a.Changes[i]
 		if v, ok := doubts[c.Kind]; ok && c.Blocks > 0 {
-			v.Change = c.Change
+			if v.Change = c.Change; c.Kind == Zero && slices.Contains(c.Assumptions, Assumption{Kind: OneUnit}) {
+				v.above = 0.2 // frameworks gather ahead, into buffers of their own
+			}
 			a.Doubts = append(a.Doubts, v)
 		}
 		for _, k := range c.Assumptions {
 			switch k.Kind {
 			case SingleTensor:
 				a.Doubts = append(a.Doubts, Doubt{Kind: Temporaries, Change: c.Change, below: near, above: near})
-			case OnlyLeak:
+			case EndsWithStep, BoundAgain:
 				one := share(c.Bytes/max(c.Blocks, 1), peak)
-				a.Doubts = append(a.Doubts, Doubt{Kind: Variable, Change: c.Change, above: one})
+				v := Doubt{Kind: Variable, Change: c.Change}
+				if v.above = one; k.Kind == BoundAgain {
+					v.below, v.above = one, 0
+				}
+				a.Doubts = append(a.Doubts, v)
+			case OneOfLists:
+				a.Doubts = append(a.Doubts, Doubt{Kind: Lists, Change: c.Change, below: 0.3, above: 0.3})
 			}
 		}
 	}

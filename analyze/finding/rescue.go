@@ -20,6 +20,11 @@ type Amended struct {
 	Saves   units.Size      `json:"saves"` // of the peak of reserved memory
 	Spare   units.Size      `json:"spare"` // of what the run could reserve, below 0 where the cache must be freed in between
 	Slower  float64         `json:"time_share"`
+	// Low and High are between which values the peak of reserved memory is expected, Confidence how narrow that is; of the
+	// first of Fit alone.
+	Low        units.Size `json:"low,omitempty"`
+	High       units.Size `json:"high,omitempty"`
+	Confidence Confidence `json:"confidence,omitempty"`
 }
 
 // ProgramChange is a change of the program.

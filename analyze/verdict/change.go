@@ -64,6 +64,8 @@ func doubted(v *change.Doubt) string {
 		return v.Change + ": there are several ways to do it, which take other buffers."
 	case change.Variable:
 		return v.Change + ": a variable may keep the last block until it is assigned anew."
+	case change.Lists:
+		return v.Change + ": another list of modules may be meant; name its line instead."
 	case change.NotReplayed:
 		return "The replay does not reproduce the recorded addresses."
 	case change.BeyondCut:
@@ -78,7 +80,7 @@ func SaySearch(f *change.Found) {
 	for i := range f.Tried {
 		t := &f.Tried[i]
 		t.Text = strings.Join(t.Changes, " and ") + ": " + room(&t.After)
-		if !*t.After.Fits && t.After.ReservedPeak < f.Before.ReservedPeak {
+		if !*t.After.Served && t.After.ReservedPeak < f.Before.ReservedPeak {
 			t.Text += ", though it saves " + units.Bytes(f.Before.ReservedPeak-t.After.ReservedPeak)
 		}
 	}
@@ -90,13 +92,13 @@ func SaySearch(f *change.Found) {
 		}
 	}
 	switch {
-	case *f.Before.Fits:
+	case *f.Before.Served:
 		f.Text = "The run fits as it is: " + room(&f.Before) + "."
-	case len(f.Changes) == 0 && f.Early && len(f.Tried) > 0 && *f.Tried[0].After.Fits:
+	case len(f.Changes) == 0 && f.Early && len(f.Tried) > 0 && *f.Tried[0].After.Served:
 		t := slices.MaxFunc(f.Tried, func(a, b change.Set) int { return cmp.Compare(a.After.Spare, b.After.Spare) })
 		f.Text = fmt.Sprintf("The request came before anything tells what the rest of a step needs: gradients and the "+
 			"optimizer's state come on top. Up to there %s leaves the most, %s.", units.List(t.Changes), units.Bytes(t.After.Spare))
-	case len(f.Changes) == 0 && len(f.Tried) > 0 && *f.Tried[0].After.Fits:
+	case len(f.Changes) == 0 && len(f.Tried) > 0 && *f.Tried[0].After.Served:
 		f.Text = "With " + units.List(f.Tried[0].Changes) + " the run fits up to the request that failed, with too little " +
 			"to spare to be sure of what comes behind it."
 	case len(f.Changes) == 0:
@@ -130,11 +132,11 @@ func cameTo(a *change.Answer) string {
 	default:
 		text += ", as without"
 	}
-	if a.After.Fits == nil {
+	if a.After.Served == nil {
 		return text + "."
 	}
 	text += "; " + room(&a.After)
-	if a.Early && *a.After.Fits {
+	if a.Early && *a.After.Served {
 		text += " up to the request that failed, before anything tells what gradients and the optimizer need"
 	}
 	return text + "."
@@ -143,9 +145,9 @@ func cameTo(a *change.Answer) string {
 // room says whether a replay fits, in a clause.
 func room(o *change.Outcome) string {
 	switch {
-	case !*o.Fits && o.Spare >= 0:
+	case !*o.Served && o.Spare >= 0:
 		return "that is not enough: a request fails all the same"
-	case !*o.Fits:
+	case !*o.Served:
 		return "that is not enough, by " + units.Bytes(-o.Spare)
 	case o.Short > 0:
 		return fmt.Sprintf("it fits up to the request that failed, and %s are missing if it goes on like the pass before",
@@ -181,6 +183,8 @@ func changed(c *change.Applied) string {
 			"%s go.", blocks)
 	case change.InBackward:
 		return fmt.Sprintf("Each parameter is updated as soon as its gradient is complete: %s end at once, or go.", blocks)
+	case change.EightBit:
+		return fmt.Sprintf("The optimizer keeps 8 bits for an element of its state, and makes no temporaries: %s shrink or go.", blocks)
 	case change.Accumulate:
 		return fmt.Sprintf("Each pass has its part of the batch: %s shrink. Gradients are there from the first part on.", blocks)
 	case change.Zero:
@@ -200,6 +204,10 @@ func assumed(a *change.Assumption) string {
 			"%s.", a.Line, a.Name)
 	case change.OnlyLeak:
 		return fmt.Sprintf("%s allocates nothing that leaks; the only leak found, from %s, is taken for it.", a.Name, a.Line)
+	case change.OneOfLists:
+		return "Of several lists of modules, those that are long enough, or that keep much more than the others, are meant."
+	case change.BoundAgain:
+		return "What leaks is not needed after its step; a variable of the loop keeps the last of it until it is assigned anew."
 	case change.KeptAtFailure:
 		return "Backward keeps all that modules made and that was there when the request failed: no backward pass tells."
 	case change.NonReentrant:
@@ -228,6 +236,9 @@ func assumed(a *change.Assumption) string {
 		return "Elements had 32 bits: snapshots do not record types."
 	case change.SavedOnCPU:
 		return "Activations leave as soon as nothing but backward needs them, and come back one at a time."
+	case change.BlockWise:
+		return "State is kept as bitsandbytes does: 8 bits for an element and a scale for 256, but 32 bits for parameters with fewer " +
+			"than 4096."
 	case change.StepsOnCPU:
 		return "The optimizer runs on the CPU: gradients go there, and parameters come back."
 	}
@@ -315,8 +326,19 @@ func rescue(f *finding.Finding) {
 		with = fmt.Sprintf("with %v to spare", best.Spare)
 	}
 	text := fmt.Sprintf("%s makes it fit %s", amended(best), with)
+	var notes []string
 	if best.Slower >= 0.005 {
-		text += fmt.Sprintf(" (steps take about %.0f%% longer, an estimate)", 100*best.Slower)
+		notes = append(notes, fmt.Sprintf("steps take about %.0f%% longer, an estimate", 100*best.Slower))
+	}
+	if best.Confidence != "" {
+		note := string(best.Confidence) + " confidence"
+		if best.Low < best.High {
+			note += fmt.Sprintf(": expect between %v and %v reserved", best.Low, best.High)
+		}
+		notes = append(notes, note)
+	}
+	if len(notes) > 0 {
+		text += " (" + strings.Join(notes, "; ") + ")"
 	}
 	for i := range r.Fit[1:] {
 		text += fmt.Sprintf("; so does %s", amended(&r.Fit[1+i]))
@@ -373,6 +395,8 @@ func doing(c *finding.ProgramChange) string {
 		return "stepping the optimizer in backward"
 	case change.Accumulate:
 		return fmt.Sprintf("splitting each batch, if it has %s samples or more, into %s micro-batches", value, value)
+	case change.EightBit:
+		return "8-bit Adam"
 	case change.Offload:
 		if value == "optimizer" {
 			return "keeping the optimizer's state on the CPU"

@@ -134,8 +134,10 @@ func TestSchema(t *testing.T) {
 	held.Verdict.Findings = append(held.Verdict.Findings, finding.Finding{Evidence: finding.Evidence{
 		Late: &finding.Late{}, Faults: &finding.Faults{Kinds: []finding.Fault{{}}},
 		Setting: &finding.Setting{Needs: "2.9"},
-		Rescue: &finding.Rescue{Fit: []finding.Amended{{Changes: []finding.ProgramChange{{}}}},
-			Short: []finding.Amended{{Changes: []finding.ProgramChange{{}}}}}, Trends: finding.Trends{{Rise: &finding.Rise{}}},
+		Rescue: &finding.Rescue{Fit: []finding.Amended{{Changes: []finding.ProgramChange{{}}, Low: 1, High: 2,
+			Confidence: finding.Low}},
+			Short: []finding.Amended{{Changes: []finding.ProgramChange{{}}, Low: 1, High: 2, Confidence: finding.Low}}},
+		Trends:   finding.Trends{{Rise: &finding.Rise{}}},
 		Forecast: &finding.Forecast{}, Incidents: &finding.Incidents{}, Freed: new(int64),
 		Unused: &finding.Unused{}, Machine: &finding.Machine{}, Workers: &finding.Workers{},
 		Processes: []finding.Process{{User: "ann", State: "gone", Parent: 1, Origin: "forked",

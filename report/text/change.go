@@ -132,11 +132,11 @@ func (d *doc) changed(c *change.Applied) {
 // fitText says whether a replay fits, behind its name.
 func fitText(o *change.Outcome) string {
 	switch {
-	case o.Fits == nil:
+	case o.Served == nil:
 		return ""
-	case !*o.Fits && o.Spare >= 0:
+	case !*o.Served && o.Spare >= 0:
 		return ", does not fit: a request fails"
-	case !*o.Fits:
+	case !*o.Served:
 		return ", does not fit: " + units.Bytes(-o.Spare) + " too little"
 	case o.Short > 0:
 		return ", fits up to the failure, " + units.Bytes(o.Short) + " too little behind it"
