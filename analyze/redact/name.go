@@ -15,7 +15,8 @@ func (r *Redactor) function(name, file string) string {
 		return name
 	}
 	if !r.strict {
-		if strings.ContainsAny(name, `/\`) && !strings.Contains(name, "operator") { // it has a path in it
+		if strings.ContainsAny(name, `/\`) && !strings.Contains(name, "operator") || mail.MatchString(name) ||
+			address.MatchString(name) { // it has a path in it, or who or where
 			return r.line(name)
 		}
 		return r.keep(name)
@@ -33,6 +34,7 @@ func (r *Redactor) function(name, file string) string {
 }
 
 var (
+	mail       = regexp.MustCompile(`[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}`)
 	identifier = regexp.MustCompile(`[\pL_][\pL\pM\pN_]*`)
 	dunder     = regexp.MustCompile(`^__\w+__$`)
 	syntax     = map[string]bool{"lambda": true, "locals": true, "listcomp": true, "genexpr": true, "dictcomp": true,

@@ -9,8 +9,9 @@ import (
 )
 
 var (
-	made      = regexp.MustCompile(`[xX][bcdfghjkmnpqrtvwxz23456789]{8}[bcdfghjkmnpqrtvwxz]`)
-	release   = regexp.MustCompile(`^(?i:python-?[\d.]*t?(?:-windows)?|cpython-[\d.]+|torch-[\d.]+\S*|v?[\d.]+|[a-z]:)$`)
+	made    = regexp.MustCompile(`[xX][bcdfghjkmnpqrtvwxz23456789]{8}[bcdfghjkmnpqrtvwxz]`)
+	release = regexp.MustCompile(`^(?i:python-?[\d.]*t?(?:-windows)?|cpython-[\d.]+|torch-[\d.]+\S*|` +
+		`v?\d{1,3}|v?\d+(?:\.\d+){1,2}|[a-z]:)$`)
 	cell      = regexp.MustCompile(`^<(ipython-input-\d+)-[^>]*>$`)
 	shared    = regexp.MustCompile(`^(.+?)(\.so(?:\.[\d.]+)?|\.cpython-[\w-]+\.so)$`)
 	libraries = regexp.MustCompile(`^lib(?:torch\w*|c10\w*|caffe2\w*|cu[a-z]+\w*|nv[a-z]+\w*|nccl|c|m|pthread|stdc\+\+|gcc_s|dl|rt|gomp|` +
@@ -107,8 +108,12 @@ func (r *Redactor) part(part string, isFile bool) string {
 		}
 	}
 	if ext == ".whl" || ext == ".egg" {
-		if name, _, _ := strings.Cut(stem, "-"); !r.strict || isPackage(name) {
+		name, rest, _ := strings.Cut(stem, "-")
+		if isPackage(name) {
 			return part
+		}
+		if released.MatchString(rest) {
+			return r.pseudonym(Paths, name) + "-" + rest + ext
 		}
 	}
 	if stems()[strings.ToLower(stem)] {
@@ -119,6 +124,9 @@ func (r *Redactor) part(part string, isFile bool) string {
 	}
 	return r.pseudonym(Paths, stem) + ext
 }
+
+// released is what follows the name of a package in the name of its file.
+var released = regexp.MustCompile(`^\d+(?:\.\d+)*(?:-py[\d.]+)?$`)
 
 var pythonProgram = regexp.MustCompile(`^(?:python[\d.]*[a-z]?(?:\.exe)?|torchrun|accelerate|` +
 	`deepspeed|vllm|ipython|jupyter-\w+|pytest|setup\.py)$`)

@@ -35,6 +35,9 @@ func JSON(w io.Writer, r io.Reader, texts *Texts) error {
 		if err == nil && !done && len(j.out) < flushAt {
 			continue
 		}
+		if done || err != nil {
+			j.settle()
+		}
 		if failed := j.flush(done || err != nil); failed != nil {
 			return failed
 		}
@@ -97,6 +100,7 @@ func (j *jsoner) step() (done bool, err error) {
 
 // word copies one of the few words of JSON, and what is in numbers.
 func (j *jsoner) word(c byte) error {
+	j.settle()
 	word := []byte{c}
 	for {
 		next, err := j.r.Peek(1)
@@ -119,6 +123,7 @@ func (j *jsoner) word(c byte) error {
 
 // text rewrites a text.
 func (j *jsoner) text(top *level) error {
+	j.settle()
 	raw := append([]byte{}, '"')
 	for {
 		piece, err := j.r.ReadSlice('"')

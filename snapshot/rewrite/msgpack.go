@@ -39,6 +39,7 @@ func MessagePack(w io.Writer, r io.Reader, texts *Texts) error {
 	p := &packer{from: newFrom(r), texts: texts}
 	for {
 		p.left = mostValue
+		p.settle()
 		if _, err := p.r.Peek(1); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {

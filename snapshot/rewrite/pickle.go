@@ -80,6 +80,9 @@ func Pickle(w io.Writer, r io.Reader, texts *Texts) error {
 		if err == nil && !done && len(p.out) < flushAt {
 			continue
 		}
+		if done || err != nil {
+			p.settle()
+		}
 		if failed := p.flush(done || err != nil); failed != nil {
 			return failed
 		}
@@ -321,7 +324,7 @@ func (p *pickler) put(op byte) error {
 		return err
 	case len(p.stack) == 0:
 		return p.fault(snapshot.ErrCorrupt, "stores a value that does not exist")
-	case n > uint64(p.off):
+	case n > uint64(p.offset()):
 		return p.fault(snapshot.ErrLimit, "memo index %d is too large for a file of this size", n)
 	}
 	for uint64(len(p.memo)) <= n {

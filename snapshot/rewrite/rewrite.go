@@ -94,7 +94,9 @@ func isFile(p Place) bool { return p.Key == "filename" && p.Above == "frames" &&
 // from reads input and knows how far it is.
 type from struct {
 	r   *bufio.Reader
-	off int64
+	win []byte // what r has at hand
+	at  int    // how much of it was read
+	off int64  // of its beginning
 	buf []byte
 }
 
@@ -106,28 +108,52 @@ func newFrom(r io.Reader) *from {
 	return &from{r: br}
 }
 
-func (f *from) byte() (byte, error) {
-	b, err := f.r.ReadByte()
-	if err == nil {
-		f.off++
+// settle makes r stand where reading does, so that it can be used itself.
+func (f *from) settle() {
+	f.r.Discard(f.at)
+	f.off += int64(f.at)
+	f.win, f.at = nil, 0
+}
+
+func (f *from) offset() int64 { return f.off + int64(f.at) }
+
+// need makes n bytes be at hand, no more than atOnce.
+func (f *from) need(n int) error {
+	f.settle()
+	if b, err := f.r.Peek(n); len(b) < n {
+		return err
 	}
-	return b, err
+	f.win, _ = f.r.Peek(f.r.Buffered())
+	return nil
+}
+
+func (f *from) byte() (byte, error) {
+	if f.at == len(f.win) {
+		if err := f.need(1); err != nil {
+			return 0, err
+		}
+	}
+	f.at++
+	return f.win[f.at-1], nil
 }
 
 // take reads n bytes, which are valid until the next call.
 func (f *from) take(n uint64) ([]byte, error) {
+	if n <= uint64(len(f.win)-f.at) {
+		f.at += int(n)
+		return f.win[f.at-int(n) : f.at], nil
+	}
 	if n > mostText {
 		return nil, f.fault(snapshot.ErrLimit, "has a text of %d bytes; no more than %d are rewritten", n, mostText)
 	}
 	if n <= atOnce {
-		b, err := f.r.Peek(int(n))
-		if len(b) == int(n) {
-			f.r.Discard(len(b))
-			f.off += int64(len(b))
-			return b, nil
+		if err := f.need(int(n)); err != nil {
+			return nil, f.cut(err)
 		}
-		return nil, f.cut(err)
+		f.at = int(n)
+		return f.win[:n], nil
 	}
+	f.settle()
 	f.buf = f.buf[:0]
 	for have := 0; have < int(n); have = len(f.buf) {
 		step := min(int(n)-have, 1<<20) // no more than was there, and a mebibyte
@@ -146,6 +172,7 @@ func (f *from) take(n uint64) ([]byte, error) {
 
 // line reads up to a line's end, which it leaves out.
 func (f *from) line() ([]byte, error) {
+	f.settle()
 	f.buf = f.buf[:0]
 	for {
 		piece, err := f.r.ReadSlice('\n')
@@ -171,5 +198,5 @@ func (f *from) cut(err error) error {
 }
 
 func (f *from) fault(class error, format string, args ...any) error {
-	return &snapshot.FormatError{Offset: max(f.off-1, 0), Msg: fmt.Sprintf(format, args...), Err: class}
+	return &snapshot.FormatError{Offset: max(f.offset()-1, 0), Msg: fmt.Sprintf(format, args...), Err: class}
 }
