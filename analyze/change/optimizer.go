@@ -184,8 +184,8 @@ func (d *draft) inBackward(e *Applied) {
 }
 
 // eightBit keeps the optimizer's state in 8 bits, as bitsandbytes.optim.Adam8bit does (bitsandbytes/optim/optimizer.py,
-// 0.43 to 0.49): a byte for each element, and a scale of 32 bits for each block of 256. Parameters with fewer than 4096
-// elements keep 32 bits. One kernel updates a parameter in place.
+// Optimizer2State, of 0.49.0): a byte for each element, and a scale of 32 bits for each block of 256; older releases have
+// blocks of 2048. Parameters with fewer than 4096 elements keep 32 bits. One kernel updates a parameter in place.
 func (d *draft) eightBit(e *Applied) {
 	const least, block = 4096, 256 // elements
 	for row := range d.rows() {
