@@ -24,7 +24,8 @@ func (r *Redactor) function(name, file string) string {
 	return r.often(1, name, file, func() string {
 		native := file != "" && !frames.Classify(file, name).Has(frames.Python) || strings.Contains(name, "::")
 		switch {
-		case file != "" && !native && r.known(file) < len(file), strings.HasPrefix(file, "<frozen"), whole.MatchString(name):
+		case file != "" && !native && r.known(file) < len(file), strings.HasPrefix(file, "<frozen"), whole.MatchString(name),
+			entry.MatchString(name):
 			return r.keep(name)
 		case native:
 			return r.symbol(name)
@@ -37,6 +38,7 @@ var (
 	mail       = regexp.MustCompile(`[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}`)
 	identifier = regexp.MustCompile(`[\pL_][\pL\pM\pN_]*`)
 	dunder     = regexp.MustCompile(`^__\w+__$`)
+	entry      = regexp.MustCompile(`^__libc_start_(?:call_)?main(?:_impl|_alias_\d+)?$`)
 	syntax     = map[string]bool{"lambda": true, "locals": true, "listcomp": true, "genexpr": true, "dictcomp": true,
 		"setcomp": true, "module": true}
 	isHex = regexp.MustCompile(`^0x[0-9a-fA-F]+$`)

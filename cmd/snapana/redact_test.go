@@ -318,6 +318,9 @@ func compareReports(t *testing.T, path string, a, b any, r *redact.Redactor) {
 		}
 	case []any:
 		y, ok := b.([]any)
+		if path == ".quality" { // long names are cut, and pseudonyms of short words are longer
+			x, y = slices.DeleteFunc(x, wasCut), slices.DeleteFunc(y, wasCut)
+		}
 		if !ok || len(x) != len(y) {
 			t.Errorf("%s: %.200v, redacted %.200v", path, a, b)
 			return
@@ -334,6 +337,13 @@ func compareReports(t *testing.T, path string, a, b any, r *redact.Redactor) {
 			t.Errorf("%s: %v, redacted %v", path, a, b)
 		}
 	}
+}
+
+// wasCut reports whether a row of the quality of data says that texts were cut.
+func wasCut(row any) bool {
+	m, _ := row.(map[string]any)
+	text, _ := m["text"].(string)
+	return strings.Contains(text, "long text")
 }
 
 // judgment are the fields of report.json that are words of a table.
