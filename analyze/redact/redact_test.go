@@ -74,6 +74,16 @@ func TestTexts(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c[0], got, c[1])
 		}
 	}
+	strict := redact.New(nil, true)
+	var b strings.Builder
+	const classes = `{"nodes": [{"type": "__main__.Tracker"}, {"type": "torch.nn.Linear"}, {"type": "dict"}, {"type": "acme.Store"}]}`
+	if err := strict.Copy(&b, bufio.NewReader(strings.NewReader(classes))); err != nil {
+		t.Fatal(err)
+	}
+	if got := b.String(); strings.Contains(got, "Tracker") || strings.Contains(got, "acme") || !strings.Contains(got, "torch.nn.Linear") ||
+		!strings.Contains(got, `"dict"`) {
+		t.Errorf("strict: %s", got)
+	}
 	for text, want := range map[string]string{
 		"10:20:30 at fe80::1, 2001:10::1, 00:11:22:33:44:55": "10:20:30 at x, x, x",
 		"at::cuda::malloc": "at::cuda::malloc",
