@@ -184,7 +184,8 @@ func outputsOf(t *testing.T, line, file string, flags []string) map[string][]byt
 var (
 	pathLike = regexp.MustCompile(`(?:[A-Za-z]:)?(?:[/\\][\p{L}\p{N}_.@~+=-]+){2,}`)
 	fileLike = regexp.MustCompile(`\b[A-Za-z_][\w-]{2,40}\.(?:py|ipynb)\b`)
-	idLike   = regexp.MustCompile(`[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\b(?:GPU|MIG)-[0-9a-f]{8}-[0-9a-f-]{20,}|\b\d{1,3}(?:\.\d{1,3}){3}\b`)
+	idLike   = regexp.MustCompile(`\b[a-z][\w.+-]*@[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|io|ai|local)\b|` +
+		`\b(?:GPU|MIG)-[0-9a-f]{8}-[0-9a-f-]{20,}|\b\d{1,3}(?:\.\d{1,3}){3}\b`)
 	// What is below these is installed, or torch's own, and anybody's.
 	installed = regexp.MustCompile(`[/\\](?:site-packages|dist-packages|python[23]\.\d+|aten|c10|torch|caffe2|csrc|cuda|third_party|` +
 		`pytorch|sysdeps|csu|nptl|gcc|bits|Include|include|Python|Objects|Modules|frameworks)(?:[/\\]|$)`)
