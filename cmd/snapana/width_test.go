@@ -59,9 +59,13 @@ var notShown = map[string]string{
 }
 
 // fits holds that no line is wider than so many columns, but for what is to be copied: commands in examples, code of a
-// fix, and what a page of the manual indents.
+// fix, and code of the manual.
 func fits(t *testing.T, what, out string, width int) {
 	t.Helper()
+	var code []string
+	if name, ok := strings.CutPrefix(what, "man "); ok && name != "--help" {
+		code = codeOf(t, name)
+	}
 	copied := false
 	for l := range strings.Lines(out) {
 		l = strings.TrimSuffix(l, "\n")
@@ -70,11 +74,30 @@ func fits(t *testing.T, what, out string, width int) {
 				copied && l != "" && !label.MatchString(l)
 		}
 		command := strings.HasPrefix(l, "$ ") || strings.HasPrefix(l, nextStep+"snapana ") ||
-			strings.HasPrefix(what, "man ") && strings.HasPrefix(l, "    ")
+			slices.Contains(code, strings.TrimSpace(l))
 		if n := uniseg.StringWidth(l); n > width && !command && !copied {
 			t.Errorf("%s: %d columns of %d: %s", what, n, width, l)
 		}
 	}
+}
+
+// codeOf is the lines of a page of the manual that are code: indented, or between fences.
+func codeOf(t *testing.T, page string) (code []string) {
+	t.Helper()
+	source, err := manual.ReadFile("manual/" + page + ".md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fenced := false
+	for l := range strings.Lines(string(source)) {
+		switch {
+		case strings.HasPrefix(l, "```"):
+			fenced = !fenced
+		case fenced, strings.HasPrefix(l, "    "):
+			code = append(code, strings.TrimSpace(l))
+		}
+	}
+	return code
 }
 
 var label = regexp.MustCompile(`^[A-Z][a-z]+ `)
