@@ -46,7 +46,7 @@ type Digest struct {
 
 // Source is the file that a digest is of.
 type Source struct {
-	Path     string `json:"path"` // absolute
+	Path     string `json:"path"` // absolute, or the pseudonym of that
 	Size     int64  `json:"size"`
 	Modified int64  `json:"modified_us"` // microseconds since 1970
 	SHA256   []byte `json:"sha256"`      // of the file as it is stored, empty where it could not be read

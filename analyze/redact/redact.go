@@ -67,6 +67,11 @@ func New(salt []byte, strict bool) *Redactor {
 // Strict reports whether names of functions are replaced too.
 func (r *Redactor) Strict() bool { return r.strict }
 
+// Mark is the same for redactors of the same salt. It is the pseudonym of no word.
+func (r *Redactor) Mark() string {
+	return r.of("")
+}
+
 // letters have no vowels, so that no pseudonym has a word in it; the last of one is none of digits.
 const (
 	letters = "bcdfghjkmnpqrtvwxz23456789"
@@ -85,6 +90,12 @@ func (r *Redactor) pseudonym(kind Kind, word string) string {
 	if p, ok := r.now[word]; ok {
 		return p
 	}
+	p := r.of(word)
+	r.now[word], r.was[p] = p, word
+	return p
+}
+
+func (r *Redactor) of(word string) string {
 	sum := hmac.New(sha256.New, r.key)
 	io.WriteString(sum, word)
 	h := sum.Sum(nil)
@@ -97,9 +108,7 @@ func (r *Redactor) pseudonym(kind Kind, word string) string {
 		}
 		b.WriteByte(from[(int(h[2*i])<<8|int(h[2*i+1]))%len(from)])
 	}
-	p := b.String()
-	r.now[word], r.was[p] = p, word
-	return p
+	return b.String()
 }
 
 // often is make by two texts, worked out once.

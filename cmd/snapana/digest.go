@@ -145,14 +145,17 @@ func (f *digestFlags) end(cmd *cobra.Command, made *json.Digests) error {
 
 // one makes the digest of one file. The error is that of the surroundings: what is wrong with the file is in its digest.
 func (f *digestFlags) one(cmd *cobra.Command, path string) (json.Digested, error) {
-	out := json.Digested{File: path}
-	src, err := digest.Stat(cmd.Context(), path, f.options())
-	if err == nil && !f.redo && f.there.Done(cmd.Context(), &src) {
+	out := json.Digested{File: input.Shown(cmd.Context(), path)}
+	files := input.WithFilter(cmd.Context(), nil) // of digests, which have pseudonyms already
+	src, err := digest.Stat(cmd.Context(), path, f.options()+pseudonyms(cmd.Context()))
+	shown := src
+	shown.Path = input.Shown(cmd.Context(), src.Path)
+	if err == nil && !f.redo && f.there.Done(files, &shown) {
 		out.Skipped = true
 		return out, nil
 	}
 	if f.mark {
-		mark, err := f.begin(cmd.Context(), src)
+		mark, err := f.begin(cmd.Context(), shown)
 		if err != nil {
 			return out, err
 		}
@@ -162,7 +165,9 @@ func (f *digestFlags) one(cmd *cobra.Command, path string) (json.Digested, error
 			}
 		}()
 	}
+	nameless := func(err error) string { return failure.Line(without(cmd.Context(), err.Error(), path)) }
 	d, _, err := f.digest(cmd, path, src)
+	d.Source.Path = shown.Path
 	if err == nil && len(d.Source.SHA256) == 0 {
 		err = misuse("a digest is of a file that can be read twice")
 	}
@@ -171,12 +176,12 @@ func (f *digestFlags) one(cmd *cobra.Command, path string) (json.Digested, error
 	}
 	advised := ""
 	if err != nil && !f.mark && !isFile(cmd.Context(), path) { // a name that was mistyped is no rank
-		out.Fault = failure.Line(explain(cmd.Context(), err).Error())
+		out.Fault = nameless(explain(cmd.Context(), err))
 		return out, nil
 	}
 	if err != nil { // what to do about it is said here alone: who reads the digest cannot
-		d = digest.Failed(d.Source, errors.New(failure.Line(plainly(err).Error())))
-		advised = failure.Line(explain(cmd.Context(), err).Error())
+		d = digest.Failed(d.Source, errors.New(nameless(plainly(err))))
+		advised = nameless(explain(cmd.Context(), err))
 	}
 	data, err := d.Encode()
 	if err != nil {
@@ -191,7 +196,7 @@ func (f *digestFlags) one(cmd *cobra.Command, path string) (json.Digested, error
 	}
 	err = f.files.Add(cmd.Context(), out.Path, data)
 	if errors.Is(err, fs.ErrExist) { // by now: another task read the same file
-		if there, e := digest.Open(cmd.Context(), out.Path); e == nil && there.Fault == "" &&
+		if there, e := digest.Open(files, out.Path); e == nil && there.Fault == "" &&
 			there.Source.Options == d.Source.Options {
 			return json.Digested{File: path, Skipped: true}, nil
 		}

@@ -63,8 +63,7 @@ const saltBytes = 1 << 20
 var unredacted = map[string]string{
 	"attach": "redact the files that it writes: `snapana redact`",
 	"nvml":   "redact what it records: `snapana redact`",
-	"digest": "make digests of snapshots that `snapana redact` wrote",
-	"fleet":  "make digests of snapshots that `snapana redact` wrote",
+	"fleet":  "make digests with `snapana digest --redact`, or of snapshots that `snapana redact` wrote",
 	"mcp":    "give it files that `snapana redact` wrote",
 	"merge":  "make digests of snapshots that `snapana redact` wrote",
 }
@@ -94,6 +93,9 @@ func (f *redactFlags) begin(cmd *cobra.Command, args []string) error {
 		if fl := cmd.Flags().Lookup(name); fl != nil && fl.Changed && fl.Value.String() != "false" {
 			return fmt.Errorf("--redact cannot be used with --%s, which %s", name, why)
 		}
+	}
+	if f.salt == "" && cmd.Name() == "digest" {
+		return errors.New("--redact of digests needs --salt, so that a name is the same in the digests of all ranks")
 	}
 	salt := []byte(f.salt)
 	if f.salt == "" {
@@ -196,6 +198,27 @@ type nameless struct {
 
 func (n *nameless) Error() string   { return n.message }
 func (n *nameless) Unwrap() []error { return n.is }
+
+// pseudonyms tells redactors apart in the options of a digest: equal words have equal pseudonyms. "" is no redactor.
+func pseudonyms(ctx context.Context) string {
+	r := redactorOf(ctx)
+	if r == nil {
+		return ""
+	}
+	how := "names"
+	if r.Strict() {
+		how = "strict"
+	}
+	return " redact=" + how + "," + r.Mark()
+}
+
+// without takes the name of a file out of a text, if names are replaced.
+func without(ctx context.Context, text, file string) string {
+	if r := redactorOf(ctx); r != nil {
+		return r.Message(text, []string{file})
+	}
+	return text
+}
 
 func newRedact() *cobra.Command {
 	var (

@@ -31,7 +31,7 @@ var redactedOutputs = []string{
 	"compare-env FILE FILE", "check --max-peak 1KiB FILE", "plot FILE -o OUT/p.svg", "plot FILE -o OUT/p.png",
 	"plot --kind segments FILE -o OUT/s.svg", "export --to parquet -o OUT/parquet FILE", "export --to pprof -o OUT/x.pb.gz FILE",
 	"export --to folded --at allocated -o OUT/x.folded FILE", "export --to perfetto -o OUT/x.perfetto FILE", "export --to nonsense FILE",
-	"report FILE.missing", "summary --json FILE", "fit n=1:FILE n=2:FILE",
+	"report FILE.missing", "summary --json FILE", "fit n=1:FILE n=2:FILE", "digest --json -o OUT/digests FILE",
 }
 
 // TestRedact is the promise of --redact on a few files: no word of theirs is left in any output, and the verdict is the
