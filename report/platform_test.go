@@ -28,6 +28,9 @@ func TestPlatforms(t *testing.T) {
 		"legacy_true", "expandable", "state", "pinned_only", "pinned_registered", "streams", "uncached"} {
 		files = append(files, "lab/traces/2.14/"+name+".pickle.xz")
 	}
+	if testing.Short() {
+		files = files[:4]
+	}
 	for _, name := range files {
 		s, err := load.Open(t.Context(), filepath.Join("..", "fixtures", name), load.Options{})
 		if err != nil {

@@ -202,7 +202,10 @@ func TestHostile(t *testing.T) {
 		}
 	}
 	c := client(t, mcp.Options{Roots: []string{dir}})
-	for _, name := range names {
+	for i, name := range names {
+		if testing.Short() && i%4 != 0 {
+			continue
+		}
 		for _, tool := range []string{"report", "oom"} {
 			if a := call(t, c, tool, map[string]any{"file": name}); a.err && (code(a) == "" || code(a) == "failed") {
 				t.Errorf("%s %s: %s", tool, name, text(a))
