@@ -63,6 +63,7 @@ type pickler struct {
 	known  map[container]item
 	same   map[met]int
 	lately [2]lately
+	kept   []byte
 	latest struct { // the file of the frame at that place on the stack
 		at   int
 		file string
@@ -349,6 +350,8 @@ func (p *pickler) get(op byte) error {
 		p.out = append(append(p.out, op), as...)
 		return p.push(v)
 	}
+	as = append(p.kept[:0], as...) // spot may look ahead
+	p.kept = as
 	number, at := v.number(), p.spot()
 	p.meet(number, at)
 	if l := &p.lits[number]; l.kind == plain && l.then == l.now {

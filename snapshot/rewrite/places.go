@@ -1,5 +1,7 @@
 package rewrite
 
+import "bytes"
+
 // spot is a place: a container, and the text that is the key, or one of the numbers below.
 type spot struct{ box, key int32 }
 
@@ -55,10 +57,19 @@ func (p *pickler) spotOf(isBox bool) spot {
 			first = m + 1
 		}
 		if (n-first)%2 == 0 {
+			if n > first && p.itemOf(n-1, isBox) {
+				return spot{int32(p.stack[n-1].number()), listed}
+			}
 			return spot{in, asKey}
+		}
+		if d < m && !isBox && p.dictAt(n-2) && p.stack[n-1].is() == text && p.ahead() == 's' {
+			in = int32(p.stack[n-2].number()) // the only entry of a dict in it
 		}
 		if key := p.stack[n-1]; key.is() == text {
 			return spot{in, int32(key.number())}
+		}
+		if p.stack[n-1].is() == box && (isBox || !p.dictAt(n-1)) { // a list that is the only item of another
+			return spot{int32(p.stack[n-1].number()), listed}
 		}
 		return spot{int32(p.boxOf(container{false, Place{Above: p.boxes[in].Key}}).number()), listed}
 	}
@@ -71,6 +82,37 @@ func (p *pickler) spotOf(isBox bool) spot {
 		return spot{0, listed}
 	}
 	return p.outside(m)
+}
+
+// itemOf reports whether what comes where a dict would have a key is the item of a list that ends here: the only one
+// of it, or the last of many, which is not behind a mark. A container is no key, and a text is an item if APPEND follows.
+func (p *pickler) itemOf(top int, isBox bool) bool {
+	return p.stack[top].is() == box && !p.dictAt(top) && (isBox || p.ahead() == 'a')
+}
+
+// ahead is the opcode behind the text that was read last, and behind what stores it.
+func (p *pickler) ahead() byte {
+	next := p.peek(32)
+	for len(next) > 0 {
+		n := 0
+		switch next[0] {
+		case 0x94:
+			n = 1
+		case 'q':
+			n = 2
+		case 'r':
+			n = 5
+		case 'p':
+			n = bytes.IndexByte(next, '\n') + 1
+		case 0x95: // a frame of protocol 4
+			n = 9
+		}
+		if n == 0 || n > len(next) {
+			return next[0]
+		}
+		next = next[n:]
+	}
+	return 0
 }
 
 // outside is spot behind a mark that no container stands before: of a tuple, or of a list or dict of protocol 0.

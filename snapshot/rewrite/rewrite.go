@@ -127,6 +127,16 @@ func (f *from) need(n int) error {
 	return nil
 }
 
+// peek is what comes, n bytes of it or less at the end, which ends what take gave.
+func (f *from) peek(n int) []byte {
+	if len(f.win)-f.at < n {
+		f.settle()
+		f.r.Peek(n)
+		f.win, _ = f.r.Peek(f.r.Buffered())
+	}
+	return f.win[f.at:min(f.at+n, len(f.win))]
+}
+
 func (f *from) byte() (byte, error) {
 	if f.at == len(f.win) {
 		if err := f.need(1); err != nil {

@@ -48,6 +48,11 @@ func TestPickle(t *testing.T) {
 		{"a frame of protocol 4", "\x80\x04\x95\x05\x00\x00\x00\x00\x00\x00\x00K\x01.", "\x80\x04K\x01."},
 		{"a name before its file", "}U\x06frames](}(U\x04nameU\x01fU\x08filenameU\x01xues.",
 			"}U\x06frames](}(U\x04nameU\x06f of xU\x08filenameU\x11X@filename/framesues."},
+		{"the only frame of a stack", "}(U\x01aK\x01U\x06frames]}(U\x04nameU\x01fU\x08filenameU\x01xuaU\x01cU\x01du.",
+			"}(U\x01aK\x01U\x06frames]}(U\x04nameU\x06f of xU\x08filenameU\x11X@filename/framesuaU\x01cU\x04D@c/u."},
+		{"the only text of a list, and a key behind none", "}(U\x01a]U\x01bq\x00aU\x01c]U\x01dh\x00u.",
+			"}(U\x01a]U\x04B@a/q\x00aU\x01c]U\x01dX\x04\x00\x00\x00B@d/u."},
+		{"the only entry of a dict in a dict", "}(U\x01a}U\x01bU\x01csU\x01dU\x01eu.", "}(U\x01a}U\x01bU\x05C@b/asU\x01dU\x04E@d/u."},
 		{"what is behind the end", "U\x01a.secret", "U\x03A@/."},
 		{"protocol 0", "(dp0\nVa\np1\nVb\np2\ns.", "(dp0\nVa\np1\nVB@a/\np2\ns."},
 	} {
