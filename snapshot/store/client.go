@@ -19,7 +19,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 	"gopkg.in/ini.v1"
 )
@@ -28,10 +27,10 @@ import (
 type settings struct {
 	endpoint  *url.URL
 	region    string
-	lookup    minio.BucketLookupType
+	style     string // of addresses: "path", "virtual", or what the endpoint wants
 	creds     *credentials.Credentials
 	anonymous bool
-	transport http.RoundTripper
+	client    *http.Client
 }
 
 const (
@@ -108,7 +107,7 @@ func find(ctx context.Context) (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &settings{lookup: minio.BucketLookupAuto}
+	s := &settings{style: get("s3", "addressing_style")}
 	s.region = first(os.Getenv("AWS_REGION"), os.Getenv("AWS_DEFAULT_REGION"), get("region", ""), usualPlace)
 	if !plainRegion.MatchString(s.region) {
 		return nil, fmt.Errorf("the region %.40q is none", s.region)
@@ -125,21 +124,13 @@ func find(ctx context.Context) (*settings, error) {
 			return nil, errors.New("AWS_ENDPOINT_URL, or endpoint_url, is not like https://HOST:PORT")
 		}
 	} else {
-		suffix := ""
-		if strings.HasPrefix(s.region, "cn-") {
-			suffix = ".cn"
-		}
-		s.endpoint = &url.URL{Scheme: "https", Host: "s3." + s.region + ".amazonaws.com" + suffix}
+		s.endpoint = &url.URL{Scheme: "https", Host: amazon(s.region)}
 	}
-	switch get("s3", "addressing_style") {
-	case "path":
-		s.lookup = minio.BucketLookupPath
-	case "virtual":
-		s.lookup = minio.BucketLookupDNS
-	}
-	if s.transport, err = newTransport(); err != nil {
+	transport, err := newTransport()
+	if err != nil {
 		return nil, err
 	}
+	s.client = &http.Client{Transport: transport, CheckRedirect: stay}
 	if how := foreign(get); how != "" && os.Getenv("AWS_ACCESS_KEY_ID") == "" && get("aws_access_key_id", "") == "" {
 		return nil, fmt.Errorf("the profile %q has credentials by %s, which is not supported: run `aws configure "+
 			"export-credentials` for it, and set the variables that it prints", name, how)
@@ -147,6 +138,17 @@ func find(ctx context.Context) (*settings, error) {
 	s.login(ctx, name)
 	return s, nil
 }
+
+// amazon is the host of a region.
+func amazon(region string) string {
+	if strings.HasPrefix(region, "cn-") {
+		return "s3." + region + ".amazonaws.com.cn"
+	}
+	return "s3." + region + ".amazonaws.com"
+}
+
+// stay follows no redirects: what is signed for one goes nowhere else, and no tokens do.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // foreign is a way to credentials that a profile names and that is not gone here; else they would be those of somebody
 // else, as of the machine, or none.
@@ -164,8 +166,7 @@ func foreign(get func(key, below string) string) string {
 
 // login finds credentials where AWS's tools do. Without any, requests are not signed, which public buckets allow.
 func (s *settings) login(ctx context.Context, profile string) {
-	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // tokens go nowhere else
-	cloud := &credentials.IAM{Client: &http.Client{Timeout: 10 * time.Second, Transport: s.transport, CheckRedirect: stay},
+	cloud := &credentials.IAM{Client: &http.Client{Timeout: 10 * time.Second, Transport: s.client.Transport, CheckRedirect: stay},
 		Region: s.region}
 	home, _ := os.UserHomeDir()
 	section := profile // of the file of settings, which may have keys too
@@ -196,9 +197,6 @@ func (s *settings) login(ctx context.Context, profile string) {
 		s.anonymous = err != nil
 	case <-ctx.Done():
 		s.anonymous = true
-	}
-	if s.anonymous { // else they are looked for again with each request
-		s.creds = credentials.NewStatic("", "", "", credentials.SignatureAnonymous)
 	}
 }
 
@@ -303,51 +301,38 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// client is that for a bucket, in the region that it is known to be in.
-func (s *Store) client(ctx context.Context, bucket string) (*minio.Core, string, error) {
+// in is the store in the region that a bucket is known to be in.
+func (s *Store) in(ctx context.Context, bucket string) (*service, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.settings == nil {
 		found, err := find(ctx)
 		if err != nil {
-			return nil, "", &fault{err.Error(), nil}
+			return nil, &fault{err.Error(), nil}
 		}
 		if err := ctx.Err(); err != nil {
-			return nil, "", err
+			return nil, err
 		}
-		s.settings, s.clients, s.regions = found, map[string]*minio.Core{}, map[string]string{}
+		s.settings, s.regions = found, map[string]string{}
 	}
-	region := first(s.regions[bucket], s.settings.region)
-	if c := s.clients[region]; c != nil {
-		return c, region, nil
-	}
-	c, err := minio.NewCore(s.settings.endpoint.Host, &minio.Options{Creds: s.settings.creds, Region: region,
-		Secure: s.settings.endpoint.Scheme == "https", Transport: s.settings.transport, MaxRetries: 1,
-		BucketLookup: s.settings.lookup})
-	if err != nil {
-		return nil, "", &fault{"no store can be at this endpoint", nil}
-	}
-	c.SetAppInfo("snapana", "1")
-	s.clients[region] = c
-	return c, region, nil
+	return &service{s.settings, first(s.regions[bucket], s.settings.region)}, nil
 }
 
 // do makes requests of a bucket: again where that may help, and in the region that the store names.
-func (s *Store) do(ctx context.Context, bucket string, request func(*minio.Core) error) error {
+func (s *Store) do(ctx context.Context, bucket string, request func(*service) error) error {
 	moved := false
 	for try := 0; ; try++ {
-		c, region, err := s.client(ctx, bucket)
+		c, err := s.in(ctx, bucket)
 		if err != nil {
 			return err
 		}
 		if err = request(c); err == nil || ctx.Err() != nil {
 			return err
 		}
-		var answer minio.ErrorResponse
-		if errors.As(err, &answer) && !moved && answer.Region != region && plainRegion.MatchString(answer.Region) {
+		if to := refused(err).Region; !moved && to != c.region && plainRegion.MatchString(to) {
 			moved = true
 			s.mu.Lock()
-			s.regions[bucket] = answer.Region
+			s.regions[bucket] = to
 			s.mu.Unlock()
 			continue
 		}
@@ -360,13 +345,12 @@ func (s *Store) do(ctx context.Context, bucket string, request func(*minio.Core)
 
 // passes reports whether an error may be gone at the next of so many tries.
 func passes(err error, try int) bool {
-	var answer minio.ErrorResponse
+	r := refused(err)
 	switch {
 	case try+1 >= tries, errors.As(err, new(*fault)):
 		return false
-	case errors.As(err, &answer):
-		code := answer.StatusCode
-		return code == 408 || code == 429 || code >= 500 && code != 501 || answer.Code == "RequestTimeout"
+	case r.Status != 0:
+		return r.Status == 408 || r.Status == 429 || r.Status >= 500 && r.Status != 501 || r.Code == "RequestTimeout"
 	case errors.As(err, new(*net.DNSError)), errors.As(err, new(*net.OpError)) && strings.Contains(err.Error(), "dial"):
 		return try < 2
 	}

@@ -7,8 +7,7 @@ import (
 	"path"
 	"strings"
 	"sync/atomic"
-
-	"github.com/minio/minio-go/v7"
+	"time"
 )
 
 // Bounds of a listing.
@@ -29,9 +28,9 @@ func Stat(ctx context.Context, name string) (Info, error) {
 	info := Info{name: base(name)}
 	err = fs.ErrNotExist
 	if key != "" && !strings.HasSuffix(key, "/") {
-		err = s.do(ctx, bucket, func(c *minio.Core) error {
-			is, err := c.StatObject(ctx, bucket, key, minio.StatObjectOptions{})
-			info.size, info.modified = is.Size, is.LastModified
+		err = s.do(ctx, bucket, func(c *service) error {
+			is, err := c.head(ctx, bucket, key, "")
+			info.size, info.modified = is.size, is.time
 			return err
 		})
 		err = s.explain(ctx, "open", name, err)
@@ -76,32 +75,30 @@ func list(ctx context.Context, s *Store, name string, deep bool, most int) (all 
 	}
 	var left atomic.Int64
 	left.Store(mostPages)
-	err = s.do(ctx, bucket, func(c *minio.Core) error {
+	page := 0
+	if most == 1 {
+		page = 2 // one may be the folder itself
+	}
+	err = s.do(ctx, bucket, func(c *service) error {
 		all = all[:0]
-		ctx, stop := context.WithCancel(context.WithValue(ctx, pages{}, &left))
-		defer stop()
-		opt := minio.ListObjectsOptions{Prefix: prefix, Recursive: deep}
-		if most == 1 {
-			opt.MaxKeys = 2 // one may be the folder itself
-		}
-		for got := range c.ListObjectsIter(ctx, bucket, opt) {
-			if got.Err != nil {
-				return got.Err
-			}
-			below, ok := strings.CutPrefix(got.Key, prefix)
+		tooMuch := false
+		ctx := context.WithValue(ctx, pages{}, &left)
+		err := c.list(ctx, bucket, prefix, deep, page, func(key string, size int64, modified time.Time) bool {
+			below, ok := strings.CutPrefix(key, prefix)
 			dir := strings.HasSuffix(below, "/")
-			if below = strings.TrimSuffix(below, "/"); !ok || below == "" && !(got.Key == prefix && most == 1) {
-				continue // the mark of an empty folder, or what was not asked for
+			if below = strings.TrimSuffix(below, "/"); !ok || below == "" && !(key == prefix && most == 1) {
+				return true // the mark of an empty folder, or what was not asked for
 			}
-			if len(all) == MostListed {
-				return &fault{"there is too much in this folder to list it", nil}
+			if tooMuch = len(all) == MostListed; tooMuch {
+				return false
 			}
-			all = append(all, Info{name: below, size: got.Size, modified: got.LastModified, dir: dir})
-			if len(all) == most && most == 1 {
-				return nil
-			}
+			all = append(all, Info{name: below, size: size, modified: modified, dir: dir})
+			return most > 1
+		})
+		if tooMuch {
+			return &fault{"there is too much in this folder to list it", nil}
 		}
-		return ctx.Err()
+		return err
 	})
 	return all, s.explain(ctx, "open", name, err)
 }

@@ -3,10 +3,14 @@ package store
 import (
 	"context"
 	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
 	"hash"
+	"hash/crc32"
+	"hash/crc64"
 	"io"
 	"io/fs"
 	"math"
@@ -14,8 +18,6 @@ import (
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/minio/minio-go/v7"
 )
 
 // An object is read in parts: a first one that most small objects fit in, and those behind it, so many ahead of the
@@ -115,19 +117,17 @@ func Open(ctx context.Context, name string) (*Object, error) {
 
 // open gets the first part, and with it the size and version of all.
 func (o *Object) open() error {
-	var info minio.ObjectInfo
+	var info meta
 	var whole bool
-	err := o.store.do(o.ctx, o.bucket, func(c *minio.Core) error {
+	err := o.store.do(o.ctx, o.bucket, func(c *service) error {
 		ctx, stop := context.WithCancel(o.ctx)
 		defer stop()
-		opt := minio.GetObjectOptions{Checksum: true}
-		opt.SetRange(0, headBytes-1)
-		body, got, header, err := c.GetObject(ctx, o.bucket, o.key, opt)
-		if answer := minio.ToErrorResponse(err); err != nil && answer.StatusCode == 416 {
+		body, got, err := c.get(ctx, o.bucket, o.key, "", 0, headBytes-1)
+		if refused(err).Status == 416 {
 			o.size = 0 // there is nothing in it
-			info, err = c.StatObject(ctx, o.bucket, o.key, minio.StatObjectOptions{})
+			info, err = c.head(ctx, o.bucket, o.key, "")
 			whole = true
-			if err == nil && info.Size != 0 {
+			if err == nil && info.size != 0 {
 				err = &fault{"the store refuses to give a part of it", ErrUnavailable}
 			}
 			return err
@@ -136,8 +136,8 @@ func (o *Object) open() error {
 			return err
 		}
 		defer body.Close()
-		info, o.size = got, got.Size
-		if has, total, ok := strings.Cut(header.Get("Content-Range"), "/"); ok {
+		info, o.size = got, got.size
+		if has, total, ok := strings.Cut(got.header.Get("Content-Range"), "/"); ok {
 			if !strings.HasPrefix(has, "bytes 0-") {
 				return &fault{"the store gives other bytes than those that were asked for", ErrUnavailable}
 			}
@@ -156,7 +156,7 @@ func (o *Object) open() error {
 	if err != nil {
 		return o.store.explain(o.ctx, "open", o.url, err)
 	}
-	o.etag, o.modified = info.ETag, info.LastModified
+	o.etag, o.modified = info.etag, info.time
 	if !whole {
 		if err := o.more(&info); err != nil {
 			return o.store.explain(o.ctx, "open", o.url, err)
@@ -170,14 +170,10 @@ func (o *Object) open() error {
 }
 
 // more asks for the checksums of an object, of which a part does not tell.
-func (o *Object) more(info *minio.ObjectInfo) error {
-	return o.store.do(o.ctx, o.bucket, func(c *minio.Core) (err error) {
-		opt := minio.StatObjectOptions{Checksum: true}
-		if o.etag != "" {
-			opt.SetMatchETag(o.etag)
-		}
-		*info, err = c.StatObject(o.ctx, o.bucket, o.key, opt)
-		if err == nil && (info.ETag != o.etag || info.Size != o.size) {
+func (o *Object) more(info *meta) error {
+	return o.store.do(o.ctx, o.bucket, func(c *service) (err error) {
+		*info, err = c.head(o.ctx, o.bucket, o.key, o.etag)
+		if err == nil && (info.etag != o.etag || info.size != o.size) {
 			return &fault{ErrChanged.Error(), ErrChanged}
 		}
 		return err
@@ -186,26 +182,32 @@ func (o *Object) more(info *minio.ObjectInfo) error {
 
 // expect takes the checksum that the store has of the whole object, if it has any. An ETag is the MD5 of what was
 // put at once, unless it was encrypted with a key of KMS or is in a directory bucket.
-func (o *Object) expect(info *minio.ObjectInfo) {
+func (o *Object) expect(info *meta) {
 	for _, c := range []struct {
-		kind minio.ChecksumType
-		text string
-	}{{minio.ChecksumCRC32C, info.ChecksumCRC32C}, {minio.ChecksumCRC64NVME, info.ChecksumCRC64NVME},
-		{minio.ChecksumCRC32, info.ChecksumCRC32}, {minio.ChecksumSHA256, info.ChecksumSHA256},
-		{minio.ChecksumSHA1, info.ChecksumSHA1}} {
-		want, err := base64.StdEncoding.DecodeString(c.text)
-		if err == nil && len(want) > 0 && info.ChecksumMode != "COMPOSITE" {
-			o.sum, o.want = c.kind.Hasher(), want
+		name string
+		sum  func() hash.Hash
+	}{
+		{"Crc32c", func() hash.Hash { return crc32.New(crc32.MakeTable(crc32.Castagnoli)) }},
+		{"Crc64nvme", func() hash.Hash { return crc64.New(crc64.MakeTable(nvme)) }},
+		{"Crc32", func() hash.Hash { return crc32.NewIEEE() }},
+		{"Sha256", sha256.New}, {"Sha1", sha1.New},
+	} {
+		want, err := base64.StdEncoding.DecodeString(info.header.Get("X-Amz-Checksum-" + c.name))
+		if err == nil && len(want) > 0 && info.header.Get("X-Amz-Checksum-Type") != "COMPOSITE" {
+			o.sum, o.want = c.sum(), want
 			return
 		}
 	}
-	want, err := hex.DecodeString(info.ETag)
-	kms := strings.HasPrefix(info.Metadata.Get("X-Amz-Server-Side-Encryption"), "aws:kms")
+	want, err := hex.DecodeString(info.etag)
+	kms := strings.HasPrefix(info.header.Get("X-Amz-Server-Side-Encryption"), "aws:kms")
 	express := strings.HasSuffix(o.bucket, "-x-s3") // a directory bucket, whose tags are no sums
 	if err == nil && len(want) == md5.Size && !kms && !express {
 		o.sum, o.want = md5.New(), want
 	}
 }
+
+// nvme is the polynomial of CRC-64/NVME, reversed.
+const nvme = 0x9a6c9329ac4bc9b5
 
 // slowest is how many bytes a second have to come: a store that gives one now and then gives nothing.
 const slowest = 16 << 10
@@ -235,23 +237,18 @@ func readFull(r io.Reader, p []byte, giveUp func()) (n int, err error) {
 func (o *Object) fetch(off, n int64) ([]byte, error) {
 	data := make([]byte, n)
 	got := int64(0)
-	err := o.store.do(o.ctx, o.bucket, func(c *minio.Core) error {
+	err := o.store.do(o.ctx, o.bucket, func(c *service) error {
 		ctx, stop := context.WithCancel(o.ctx)
 		defer stop()
-		var opt minio.GetObjectOptions
-		opt.SetRange(off+got, off+n-1)
-		if o.etag != "" { // which stores give, but for files that they did not get from clients
-			opt.SetMatchETag(o.etag)
-		}
-		body, info, header, err := c.GetObject(ctx, o.bucket, o.key, opt)
+		body, info, err := c.get(ctx, o.bucket, o.key, o.etag, off+got, off+n-1)
 		if err != nil {
 			return err
 		}
 		defer body.Close()
-		if info.ETag != o.etag {
+		if info.etag != o.etag {
 			return &fault{ErrChanged.Error(), ErrChanged}
 		}
-		from, _, _ := strings.Cut(strings.TrimPrefix(header.Get("Content-Range"), "bytes "), "-")
+		from, _, _ := strings.Cut(strings.TrimPrefix(info.header.Get("Content-Range"), "bytes "), "-")
 		if at, err := strconv.ParseInt(from, 10, 64); err != nil || at != off+got {
 			return &fault{"the store gives other bytes than those that were asked for", ErrUnavailable}
 		}

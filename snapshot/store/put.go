@@ -8,8 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"strings"
-
-	"github.com/minio/minio-go/v7"
 )
 
 // mostPut is how large an object may be that is put at once.
@@ -29,26 +27,21 @@ func Put(ctx context.Context, name string, data io.ReaderAt, size int64, fresh b
 		err = &fault{"is more than 5 GiB, which a store does not take at once", nil}
 	default:
 		tried := 0
-		err = s.do(ctx, bucket, func(c *minio.Core) error {
+		err = s.do(ctx, bucket, func(c *service) error {
 			tried++
-			opt := minio.PutObjectOptions{SendContentMd5: true, DisableMultipart: true, ContentType: kind(key),
-				DisableContentSha256: size == 0} // else nothing is sent in pieces, which stores refuse
-			if fresh {
-				opt.SetMatchETagExcept("*")
-			}
-			_, err := c.Client.PutObject(ctx, bucket, key, io.NewSectionReader(data, 0, size), size, opt)
-			if fresh && tried > 1 && minio.ToErrorResponse(err).Code == "PreconditionFailed" &&
+			err := c.put(ctx, bucket, key, data, size, fresh)
+			if fresh && tried > 1 && refused(err).Code == "PreconditionFailed" &&
 				is(ctx, c, bucket, key, data, size) {
 				return nil // an earlier try wrote it, and its answer was lost
 			}
 			return err
 		})
 	}
-	if answer := minio.ToErrorResponse(err); fresh && err != nil {
+	if answer := refused(err); fresh && err != nil {
 		switch {
 		case answer.Code == "PreconditionFailed" || answer.Code == "ConditionalRequestConflict":
 			err = &fault{"is there by now", fs.ErrExist}
-		case answer.StatusCode == 501 || answer.Code == "NotImplemented":
+		case answer.Status == 501 || answer.Code == "NotImplemented":
 			err = &fault{"the store cannot tell whether something is there by now", errors.ErrUnsupported}
 		}
 	}
@@ -56,13 +49,13 @@ func Put(ctx context.Context, name string, data io.ReaderAt, size int64, fresh b
 }
 
 // is reports whether an object is what was to be put, by the MD5 that stores have for a tag of what was put at once.
-func is(ctx context.Context, c *minio.Core, bucket, key string, data io.ReaderAt, size int64) bool {
+func is(ctx context.Context, c *service, bucket, key string, data io.ReaderAt, size int64) bool {
 	h := md5.New()
 	if _, err := io.Copy(h, io.NewSectionReader(data, 0, size)); err != nil {
 		return false
 	}
-	info, err := c.StatObject(ctx, bucket, key, minio.StatObjectOptions{})
-	return err == nil && info.Size == size && info.ETag == hex.EncodeToString(h.Sum(nil))
+	is, err := c.head(ctx, bucket, key, "")
+	return err == nil && is.size == size && is.etag == hex.EncodeToString(h.Sum(nil))
 }
 
 // kind is what a browser takes an object for.
@@ -83,8 +76,8 @@ func Remove(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	err = s.explain(ctx, "remove", name, s.do(ctx, bucket, func(c *minio.Core) error {
-		return c.Client.RemoveObject(ctx, bucket, key, minio.RemoveObjectOptions{})
+	err = s.explain(ctx, "remove", name, s.do(ctx, bucket, func(c *service) error {
+		return c.remove(ctx, bucket, key)
 	}))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

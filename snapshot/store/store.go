@@ -15,8 +15,6 @@ import (
 	"regexp"
 	"strings"
 	"sync"
-
-	"github.com/minio/minio-go/v7"
 )
 
 const scheme = "s3://"
@@ -97,8 +95,7 @@ func (f *fault) Unwrap() error { return f.class }
 type Store struct {
 	mu       sync.Mutex
 	settings *settings
-	clients  map[string]*minio.Core // by region
-	regions  map[string]string      // by bucket
+	regions  map[string]string // by bucket, of those that are not in the settings'
 }
 
 type key struct{}
@@ -134,13 +131,13 @@ func (s *Store) explain(ctx context.Context, op, name string, err error) error {
 }
 
 func (s *Store) judge(err error) *fault {
-	var answer minio.ErrorResponse
-	if !errors.As(err, &answer) {
+	answer := refused(err)
+	if answer.Status == 0 {
 		return &fault{"the store cannot be reached: " + network(err), ErrUnavailable}
 	}
 	code := answer.Code
 	if !plainCode.MatchString(code) {
-		code = fmt.Sprint(answer.StatusCode)
+		code = fmt.Sprint(answer.Status)
 	}
 	switch code {
 	case "NoSuchKey":
@@ -149,7 +146,7 @@ func (s *Store) judge(err error) *fault {
 		return &fault{"no such bucket", fs.ErrNotExist}
 	case "PreconditionFailed", "ConditionalRequestConflict":
 		return &fault{ErrChanged.Error(), ErrChanged}
-	case "InvalidBucketName", "XMinioInvalidObjectName":
+	case "InvalidBucketName", "InvalidURI", "XMinioInvalidObjectName":
 		return &fault{"not a valid name in a store", nil}
 	case "InvalidObjectState":
 		return &fault{"the object is archived; restore it first", nil}
@@ -160,7 +157,7 @@ func (s *Store) judge(err error) *fault {
 	case "RequestTimeTooSkewed":
 		return &fault{"this machine's clock is wrong (" + code + ")", fs.ErrPermission}
 	}
-	switch status := answer.StatusCode; {
+	switch status := answer.Status; {
 	case status == 401 || status == 403:
 		hint := ""
 		if s.settings != nil && s.settings.anonymous {
