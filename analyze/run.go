@@ -50,6 +50,7 @@ import (
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/budget"
 	"github.com/snapana/snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Options change how a snapshot is analyzed.
@@ -384,7 +385,7 @@ func (r *Result) Footprint(d *Device, at string) (*footprint.Footprint, error) {
 // reserved memory.
 func Fullest(devices []*Device, n int, first *Device) []*Device {
 	out := slices.Clone(devices)
-	slices.SortStableFunc(out, func(a, b *Device) int {
+	sorting.Stable(out, func(a, b *Device) int {
 		switch first {
 		case a:
 			return -1
@@ -394,7 +395,7 @@ func Fullest(devices []*Device, n int, first *Device) []*Device {
 		return timeline.ByPeak(a.Timeline, b.Timeline)
 	})
 	out = out[:min(len(out), n)]
-	slices.SortStableFunc(out, func(a, b *Device) int { return cmp.Compare(a.Timeline.Device, b.Timeline.Device) })
+	sorting.Stable(out, func(a, b *Device) int { return cmp.Compare(a.Timeline.Device, b.Timeline.Device) })
 	return out
 }
 

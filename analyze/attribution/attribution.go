@@ -5,11 +5,11 @@ package attribution
 import (
 	"cmp"
 	"regexp"
-	"slices"
 
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Group is the live memory that one stack allocated.
@@ -65,7 +65,7 @@ func Live(s *snapshot.Snapshot, t *timeline.Timeline, st *timeline.State) []Grou
 	for _, g := range GroupBy(t, st, func(_ int, row int32) snapshot.StackID { return t.Lives[row].Stack }) {
 		groups = append(groups, Group{Stack: g.Key, Sum: g.Sum, Site: Site(s, g.Key)})
 	}
-	slices.SortFunc(groups, func(a, b Group) int {
+	sorting.By(groups, func(a, b Group) int {
 		return cmp.Or(cmp.Compare(b.Rounded, a.Rounded), cmp.Compare(a.Stack, b.Stack))
 	})
 	room := maxTexts / max(s.NumDevices(), 1)

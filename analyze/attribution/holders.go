@@ -9,6 +9,7 @@ import (
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Row is one group of live blocks.
@@ -158,7 +159,7 @@ func (c *collector) finish() []Row {
 	for i, b := range Blocks(c.t, c.largest, c.homes) {
 		c.rows[i].Largest = b
 	}
-	slices.SortFunc(c.rows, func(a, b Row) int {
+	sorting.By(c.rows, func(a, b Row) int {
 		return cmp.Or(a.compare(&b.Sum), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Stack, b.Stack),
 			cmp.Compare(a.Largest.Name.Addr, b.Largest.Name.Addr))
 	})

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Note is what torch recorded beside the stacks of some of a row's blocks.
@@ -158,7 +159,7 @@ func (n *notes) perRow(rows int) [][]Note {
 		out[k.row] = append(out[k.row], Note{k.note.Kind, k.note.Text, v.Count, v.Rounded})
 	}
 	for i := range out {
-		slices.SortFunc(out[i], func(a, b Note) int {
+		sorting.By(out[i], func(a, b Note) int {
 			return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Text, b.Text))
 		})
 		out[i] = out[i][:min(len(out[i]), maxNotes)]

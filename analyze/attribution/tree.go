@@ -7,6 +7,7 @@ import (
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Node is live memory by call path: everything that was allocated in a call or below it.
@@ -111,7 +112,7 @@ func (b *treeBuilder) grow() Node {
 		for _, c := range children {
 			n.Children = append(n.Children, b.nodes[c])
 		}
-		slices.SortFunc(n.Children, func(a, b Node) int {
+		sorting.By(n.Children, func(a, b Node) int {
 			return cmp.Or(a.compare(&b.Sum), cmp.Compare(a.Name, b.Name))
 		})
 	}

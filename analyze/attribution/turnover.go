@@ -2,10 +2,10 @@ package attribution
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // ShortLife is how many events of the trace may pass before a free for an allocation to count
@@ -82,7 +82,7 @@ func MeasureTurnover(s *snapshot.Snapshot, t *timeline.Timeline) Turnover {
 			r.Sites = append(r.Sites, *p)
 		}
 	}
-	slices.SortStableFunc(r.Sites, func(a, b SiteTurnover) int {
+	sorting.Stable(r.Sites, func(a, b SiteTurnover) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Held, a.Held))
 	})
 	for i := range min(len(r.Sites), maxNamed) {

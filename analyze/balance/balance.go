@@ -12,6 +12,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Device is one of the process's devices.
@@ -75,7 +76,7 @@ func surplus(s *snapshot.Snapshot, v *finding.Imbalance, devices []Device, top i
 			v.Sites = append(v.Sites, finding.Surplus{Site: site, Bytes: n, Others: most[site]})
 		}
 	}
-	slices.SortFunc(v.Sites, func(a, b finding.Surplus) int {
+	sorting.By(v.Sites, func(a, b finding.Surplus) int {
 		return cmp.Or(cmp.Compare(b.Bytes-b.Others, a.Bytes-a.Others), cmp.Compare(a.Site, b.Site))
 	})
 	v.Sites = v.Sites[:min(len(v.Sites), mostSites)]

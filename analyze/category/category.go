@@ -32,6 +32,7 @@ import (
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Category is what a block is for.
@@ -128,7 +129,7 @@ func (t *Table) Sums(tl *timeline.Timeline, st *timeline.State) []Sum {
 	sources := attribution.GroupBy(tl, st, func(_ int, row int32) source {
 		return source{t.of[row].category, tl.Lives[row].Stack}
 	})
-	slices.SortFunc(sources, func(a, b attribution.Keyed[source]) int {
+	sorting.By(sources, func(a, b attribution.Keyed[source]) int {
 		return cmp.Or(cmp.Compare(b.Rounded, a.Rounded), cmp.Compare(a.Key.stack, b.Key.stack))
 	})
 	for _, g := range sources {
@@ -137,7 +138,7 @@ func (t *Table) Sums(tl *timeline.Timeline, st *timeline.State) []Sum {
 		}
 	}
 	out := slices.DeleteFunc(all[:], func(s Sum) bool { return s.Count == 0 })
-	slices.SortStableFunc(out, func(a, b Sum) int { return cmp.Compare(b.Rounded, a.Rounded) })
+	sorting.Stable(out, func(a, b Sum) int { return cmp.Compare(b.Rounded, a.Rounded) })
 	return out
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Answer is what changes of a program come to. Bytes are integers, events count from 0.
@@ -196,7 +197,7 @@ func (in *Input) replay(ctx context.Context, p *whatif.Program, a *Answer) (o Ou
 func amend(ctx context.Context, r *run, p *whatif.Program, changes []Change) (*draft, []Applied, error) {
 	d := newDraft(r, p)
 	changes = slices.Clone(changes)
-	slices.SortStableFunc(changes, func(a, b Change) int {
+	sorting.Stable(changes, func(a, b Change) int {
 		return slices.Index(Kinds(), a.Kind) - slices.Index(Kinds(), b.Kind)
 	})
 	var all []Applied

@@ -12,6 +12,7 @@ import (
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Applied is what a change did to the recorded requests, and what it rests on.
@@ -255,7 +256,7 @@ func (d *draft) noLine(line string) error {
 	for text := range seen {
 		e.Known = append(e.Known, text)
 	}
-	slices.SortFunc(e.Known, func(a, b string) int { return cmp.Or(cmp.Compare(seen[b], seen[a]), cmp.Compare(a, b)) })
+	sorting.By(e.Known, func(a, b string) int { return cmp.Or(cmp.Compare(seen[b], seen[a]), cmp.Compare(a, b)) })
 	return e
 }
 
@@ -296,7 +297,7 @@ func (d *draft) applyCheckpoint(c *Change, a *Applied, refuse refusal) error {
 			}
 		}
 	}
-	slices.SortStableFunc(calls, func(x, y instance) int { return cmp.Compare(x.rows[0], y.rows[0]) })
+	sorting.Stable(calls, func(x, y instance) int { return cmp.Compare(x.rows[0], y.rows[0]) })
 	calls = slices.CompactFunc(calls, func(x, y instance) bool { return x.rows[0] == y.rows[0] })
 	d.checkpoint(calls, a)
 	a.Line = units.List(lines)

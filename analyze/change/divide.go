@@ -9,6 +9,7 @@ import (
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // zero shares what ranks hold alike: the optimizer's state (stage 1), gradients too (2), parameters too (3).
@@ -145,7 +146,7 @@ func (d *draft) units(p *pass, groups []group) []unit {
 			}
 		}
 	}
-	slices.SortFunc(out, func(a, b unit) int { return cmp.Compare(a.call.rows[0], b.call.rows[0]) })
+	sorting.By(out, func(a, b unit) int { return cmp.Compare(a.call.rows[0], b.call.rows[0]) })
 	for i := range out {
 		u, from := &out[i], p.rows.from
 		if u.done = u.last; i > 0 {
@@ -322,7 +323,7 @@ func (d *draft) repeat(p *pass, first int32, added int) {
 		put(extra{Life: whatif.Life{Like: row}, parts: 1}, moment{event: l.Born, part: 1}, dies)
 		d.drop[row] = d.drop[row] || stays
 	}
-	slices.SortStableFunc(at, func(a, b moment) int {
+	sorting.Stable(at, func(a, b moment) int {
 		return cmp.Or(cmp.Compare(a.event, b.event), cmp.Compare(a.part, b.part), cmp.Compare(a.turn, b.turn))
 	})
 	d.turnFirst(first, int32(len(at)))

@@ -8,6 +8,7 @@ import (
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // FSDP2's streams beside that of the program (torch/distributed/fsdp/_fully_shard/_fsdp_param_group.py, FSDPCommContext):
@@ -322,7 +323,7 @@ func (s *sharder) shard(a *Applied) {
 
 // write puts all steps in, those of an event before what other changes do there.
 func (s *sharder) write() {
-	slices.SortStableFunc(s.steps, func(a, b step) int { return cmp.Compare(a.event, b.event) })
+	sorting.Stable(s.steps, func(a, b step) int { return cmp.Compare(a.event, b.event) })
 	for from := 0; from < len(s.steps); {
 		event, to := s.steps[from].event, from
 		for to < len(s.steps) && s.steps[to].event == event {

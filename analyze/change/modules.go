@@ -9,6 +9,7 @@ import (
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Stacks have no names of modules (snapshot/SPEC.md 2.9): a module is known by the line that calls it. One line in a
@@ -288,7 +289,7 @@ func (r *run) lists() []group {
 			}
 		}
 		if len(single) == before {
-			slices.SortStableFunc(groups, func(a, b group) int {
+			sorting.Stable(groups, func(a, b group) int {
 				return cmp.Compare(a.calls[0].rows[0], b.calls[0].rows[0])
 			})
 			return groups

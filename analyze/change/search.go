@@ -11,6 +11,7 @@ import (
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/stage"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Found is what a search for changes came to, under which a run fits.
@@ -64,7 +65,7 @@ func (in *Input) Candidates() []Change {
 	texts := []string{string(FreeLeak), "foreach=off", string(InBackward)}
 	d := newDraft(r, in.Program)
 	if kept := d.keeping(r.lists()); len(kept) > 0 {
-		slices.SortStableFunc(kept, func(a, b keeper) int { return cmp.Compare(b.saved, a.saved) })
+		sorting.Stable(kept, func(a, b keeper) int { return cmp.Compare(b.saved, a.saved) })
 		line, _, _ := strings.Cut(kept[0].line, " ")
 		for _, n := range []int{kept[0].most / 4, kept[0].most / 2} {
 			switch {
@@ -270,7 +271,7 @@ func (s *searcher) sets(ctx context.Context, most int) error {
 		}
 	}
 	all = slices.DeleteFunc(all, func(b some) bool { return len(b.of) < 2 })
-	slices.SortStableFunc(all, func(a, b some) int {
+	sorting.Stable(all, func(a, b some) int {
 		return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(len(a.of), len(b.of)))
 	})
 	tried := 0
@@ -304,7 +305,7 @@ func (s *searcher) strongest(ctx context.Context) error {
 	}
 	var set []Change
 	singles := slices.DeleteFunc(slices.Clone(s.found.Tried), func(t Set) bool { return len(t.Changes) > 1 })
-	slices.SortStableFunc(singles, func(a, b Set) int { return cmp.Compare(a.After.ReservedPeak, b.After.ReservedPeak) })
+	sorting.Stable(singles, func(a, b Set) int { return cmp.Compare(a.After.ReservedPeak, b.After.ReservedPeak) })
 	for i := range singles {
 		k := slices.IndexFunc(s.usable, func(c Change) bool { return c.Text == singles[i].Changes[0] })
 		if !slices.ContainsFunc(set, func(c Change) bool { return c.excludes(&s.usable[k]) }) {
@@ -329,7 +330,7 @@ func (s *searcher) finish() {
 		}
 		return 1
 	}
-	slices.SortStableFunc(s.found.Tried, func(a, b Set) int {
+	sorting.Stable(s.found.Tried, func(a, b Set) int {
 		if fits(&a) == 0 && fits(&b) == 0 {
 			return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(len(a.Changes), len(b.Changes)))
 		}

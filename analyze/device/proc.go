@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/snapana/snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // initialNamespace is the namespace of the machine's process numbers, those that the driver
@@ -234,6 +235,6 @@ func equal(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b
 
 // sorted orders processes by number.
 func sorted(list []sidecar.GPUProcess) []sidecar.GPUProcess {
-	slices.SortStableFunc(list, func(a, b sidecar.GPUProcess) int { return cmp.Compare(a.PID, b.PID) })
+	sorting.Stable(list, func(a, b sidecar.GPUProcess) int { return cmp.Compare(a.PID, b.PID) })
 	return list
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/snapana/snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Recorded finds in a recording what belongs to a snapshot of one of its programs, by the
@@ -110,7 +111,7 @@ func Points(f *sidecar.File, run *sidecar.Run, device int) []Point {
 			}
 		}
 	}
-	slices.SortStableFunc(samples, func(a, b sample) int { return cmp.Compare(a.at, b.at) })
+	sorting.Stable(samples, func(a, b sample) int { return cmp.Compare(a.at, b.at) })
 	s := Side{UUID: uuid(run, device)}.By(&run.Header)
 	var out []Point
 	for i := range f.Runs {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/footprint"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Cause is one reason for a part of the difference.
@@ -103,8 +104,8 @@ func causes(r *Result) []Cause {
 	s.take(Cause{Kind: Gone}, func(p *piece) bool { return p.law == alone && p.B == nil })
 	s.take(Cause{Kind: Changed}, func(*piece) bool { return true })
 	s.out = slices.DeleteFunc(s.out, func(c Cause) bool { return c.Bytes == 0 && c.Moved == 0 && isZero(c.Sites) })
-	slices.SortStableFunc(s.out, func(a, b Cause) int { return cmp.Compare(abs(b.Bytes), abs(a.Bytes)) })
-	slices.SortStableFunc(s.out, func(a, b Cause) int { return cmp.Compare(a.Moved, b.Moved) }) // last, since it is none
+	sorting.Stable(s.out, func(a, b Cause) int { return cmp.Compare(abs(b.Bytes), abs(a.Bytes)) })
+	sorting.Stable(s.out, func(a, b Cause) int { return cmp.Compare(a.Moved, b.Moved) }) // last, since it is none
 	// A difference is never explained by what went the other way, and by when the peak is only if by nothing else.
 	explains := func(c Cause) bool { return (c.Bytes > 0 == (r.Delta() > 0) || r.Delta() == 0) && c.Kind != Moved }
 	i := slices.IndexFunc(s.out, func(c Cause) bool {
@@ -230,13 +231,13 @@ func (s *sorter) take(c Cause, fits func(p *piece) bool) bool {
 	for u, n := range uses {
 		c.Uses = append(c.Uses, Use{u, n})
 	}
-	slices.SortFunc(c.Uses, func(a, b Use) int {
+	sorting.By(c.Uses, func(a, b Use) int {
 		return cmp.Or(cmp.Compare(abs(b.Bytes), abs(a.Bytes)), cmp.Compare(a.Category, b.Category))
 	})
 	for at, n := range sites {
 		c.Sites = append(c.Sites, Site{at, n})
 	}
-	slices.SortFunc(c.Sites, func(a, b Site) int {
+	sorting.By(c.Sites, func(a, b Site) int {
 		return cmp.Or(cmp.Compare(abs(b.Bytes), abs(a.Bytes)), cmp.Compare(a.Site, b.Site))
 	})
 	s.out = append(s.out, c)

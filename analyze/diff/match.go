@@ -11,6 +11,7 @@ import (
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/footprint"
 	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // How says by what a stack of one side was known on the other.
@@ -351,7 +352,7 @@ func (r *Result) match() {
 			out = append(out, Pair{B: &b.Groups[j]})
 		}
 	}
-	slices.SortStableFunc(out, func(x, y Pair) int { return cmp.Compare(abs(y.Delta()), abs(x.Delta())) })
+	sorting.Stable(out, func(x, y Pair) int { return cmp.Compare(abs(y.Delta()), abs(x.Delta())) })
 	r.Pairs = out
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/footprint"
 	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // function is a function of a file, and place a line in it.
@@ -88,7 +89,7 @@ func codeOf(f *footprint.Footprint) *code {
 
 // requests sums blocks up by the bytes that were requested.
 func requests(sizes []footprint.Size) (out []footprint.Size) {
-	slices.SortFunc(sizes, compareSizes)
+	sorting.By(sizes, compareSizes)
 	for _, z := range sizes {
 		if n := len(out); n > 0 && out[n-1].Requested == z.Requested {
 			out[n-1].Count += z.Count
@@ -169,8 +170,8 @@ func (m *mapping) moveFunctions(a, b *code) {
 			came = append(came, f)
 		}
 	}
-	slices.SortFunc(gone, compareFunctions)
-	slices.SortFunc(came, compareFunctions)
+	sorting.By(gone, compareFunctions)
+	sorting.By(came, compareFunctions)
 	calls := func(c *code, f function, m *mapping) map[function]int64 {
 		out := map[function]int64{}
 		for _, l := range c.functions[f] {
@@ -289,7 +290,7 @@ func pairs[K comparable](from, to []K, least float64, score func(a, b K) float64
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(x, y pair) int { return cmp.Compare(y.score, x.score) })
+	sorting.Stable(all, func(x, y pair) int { return cmp.Compare(y.score, x.score) })
 	out, taken := map[K]K{}, make([]bool, len(to))
 	for _, p := range all {
 		if _, has := out[from[p.a]]; !has && !taken[p.b] {

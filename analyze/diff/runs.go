@@ -6,6 +6,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/footprint"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Spread is the active memory of several runs of one side, in bytes.
@@ -55,7 +56,7 @@ func actives(list []*footprint.Footprint) []int64 {
 
 func medianOf(list []*footprint.Footprint) *footprint.Footprint {
 	sorted := slices.Clone(list)
-	slices.SortStableFunc(sorted, func(a, b *footprint.Footprint) int { return cmp.Compare(a.Totals.Active, b.Totals.Active) })
+	sorting.Stable(sorted, func(a, b *footprint.Footprint) int { return cmp.Compare(a.Totals.Active, b.Totals.Active) })
 	return sorted[(len(sorted)-1)/2]
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/footprint"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Row is the memory of one name on both sides.
@@ -108,7 +109,7 @@ func (r *Result) Rows(by attribution.Kind) (out []Row, of [][2]int32) {
 	for i := range order {
 		order[i] = int32(i)
 	}
-	slices.SortStableFunc(order, func(a, b int32) int {
+	sorting.Stable(order, func(a, b int32) int {
 		x, y := &out[a], &out[b]
 		return cmp.Or(cmp.Compare(abs(y.Delta), abs(x.Delta)), cmp.Compare(max(y.A, y.B), max(x.A, x.B)),
 			cmp.Compare(x.Name, y.Name))

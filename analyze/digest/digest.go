@@ -8,7 +8,6 @@ package digest
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
@@ -19,6 +18,7 @@ import (
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Bounds of what is kept of a snapshot.
@@ -183,7 +183,7 @@ func Of(src Source, r *analyze.Result, recording *sidecar.File) *Digest {
 			used = append(used, &r.Devices[i])
 		}
 	}
-	slices.SortStableFunc(used, func(a, b *analyze.Device) int { return timeline.ByPeak(a.Timeline, b.Timeline) })
+	sorting.Stable(used, func(a, b *analyze.Device) int { return timeline.ByPeak(a.Timeline, b.Timeline) })
 	for i, a := range used[:min(len(used), maxDevices)] {
 		d.Devices = append(d.Devices, in.device(s, a, i == 0))
 	}
@@ -346,7 +346,7 @@ func (in *interner) id(text string) int64 {
 
 // table keeps the k largest rows.
 func (in *interner) table(rows []row, k int) (t Table) {
-	slices.SortFunc(rows, func(a, b row) int {
+	sorting.By(rows, func(a, b row) int {
 		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.name, b.name))
 	})
 	for i, r := range rows {

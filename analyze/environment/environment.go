@@ -12,6 +12,7 @@ import (
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Comparison is two environments side by side.
@@ -76,7 +77,7 @@ func Compare(a, b *sidecar.File) (*Comparison, error) {
 		}
 		c.Rows = append(c.Rows, row)
 	}
-	slices.SortFunc(c.Rows, func(a, b Row) int {
+	sorting.By(c.Rows, func(a, b Row) int {
 		return cmp.Or(cmp.Compare(order[a.Name], order[b.Name]), cmp.Compare(a.Name, b.Name))
 	})
 	return c, nil

@@ -6,7 +6,8 @@ package finding
 import (
 	"cmp"
 	"fmt"
-	"slices"
+
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Severity orders findings: an Error needs an answer, a Warning a look, Info is context.
@@ -91,7 +92,7 @@ func (f *Finding) Trust() string {
 // Sort puts findings in order: the gravest first; among equals doubts about the data before all that was
 // derived from it, and a failure that growth explains before the growth; then by bytes.
 func Sort(list []Finding) {
-	slices.SortStableFunc(list, func(a, b Finding) int {
+	sorting.Stable(list, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(a.Severity.Rank(), b.Severity.Rank()), cmp.Compare(a.class(), b.class()),
 			cmp.Compare(b.Bytes, a.Bytes))
 	})

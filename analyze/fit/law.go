@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Point is what a run was made with: a value for each of the names that Question.Names has.
@@ -153,7 +154,7 @@ func findLaw(all []term, points []Point, sizes []int64) *law {
 
 func distinctPoints(points []Point) int {
 	seen := slices.Clone(points)
-	slices.SortFunc(seen, func(a, b Point) int { return slices.Compare(a, b) })
+	sorting.By(seen, func(a, b Point) int { return slices.Compare(a, b) })
 	return len(slices.CompactFunc(seen, func(a, b Point) bool { return slices.Equal(a, b) }))
 }
 
@@ -198,7 +199,7 @@ func picks(all []term, n int) (out [][]term) {
 		}
 		return n
 	}
-	slices.SortStableFunc(out, func(a, b []term) int { return cmp.Compare(weight(a), weight(b)) })
+	sorting.Stable(out, func(a, b []term) int { return cmp.Compare(weight(a), weight(b)) })
 	return out
 }
 

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"math"
 	"slices"
+
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // matcher finds for each row of one recording the row of another that the same call of the program made.
@@ -194,7 +196,7 @@ func (m *matcher) old() {
 			of[k] = append(of[k], row)
 		}
 		for _, rows := range of {
-			slices.SortStableFunc(rows, func(x, y int) int {
+			sorting.Stable(rows, func(x, y int) int {
 				return cmp.Compare(r.Timeline.Lives[x].Requested, r.Timeline.Lives[y].Requested)
 			})
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/stage"
 	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 func (f *fitter) result() (*Result, error) {
@@ -129,6 +130,6 @@ func (f *fitter) points(r *Result) []Point {
 		out = append(out, p, r.Limit.Values)
 		out = slices.DeleteFunc(out, func(p Point) bool { return p[0] > 2*r.Limit.Values[0] })
 	}
-	slices.SortFunc(out, func(a, b Point) int { return slices.Compare(a, b) })
+	sorting.By(out, func(a, b Point) int { return slices.Compare(a, b) })
 	return slices.CompactFunc(out, func(a, b Point) bool { return slices.Equal(a, b) })
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Stretch is a range of values, of the first of the names, in which one law gives the peak of allocated bytes.
@@ -150,7 +151,7 @@ func (f *fitter) laws(r *Result) {
 			t := by[c].terms(f.q.Names, p)
 			s.Categories = append(s.Categories, Part{c, says(t), t, int64(by[c].at(p))})
 		}
-		slices.SortStableFunc(s.Categories, func(a, b Part) int { return cmp.Compare(b.Bytes, a.Bytes) })
+		sorting.Stable(s.Categories, func(a, b Part) int { return cmp.Compare(b.Bytes, a.Bytes) })
 		hi = from - 1
 		if n := len(r.Laws); n > 0 && r.Laws[n-1].Law == s.Law {
 			r.Laws[n-1].From = from
@@ -220,7 +221,7 @@ func (f *fitter) proof(r *Result, m *model, rows []int32, p Point) {
 	for _, site := range slices.Sorted(maps.Keys(by)) {
 		r.Unproven = append(r.Unproven, *by[site])
 	}
-	slices.SortStableFunc(r.Unproven, func(a, b Unproven) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	sorting.Stable(r.Unproven, func(a, b Unproven) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	r.ProvenShare = float64(sure) / float64(max(whole, 1))
 	r.ExactShare = float64(fitting) / float64(max(whole, 1))
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Footprint is the live memory of one device at one moment. Its groups sum up to the moment's active bytes.
@@ -178,7 +179,7 @@ func (f *Footprint) group(q *Subject, st *timeline.State) *grouping {
 		for size, n := range sizes[i] {
 			f.Groups[i].Sizes = append(f.Groups[i].Sizes, Size{size.Requested, size.Rounded, n})
 		}
-		slices.SortFunc(f.Groups[i].Sizes, func(a, b Size) int {
+		sorting.By(f.Groups[i].Sizes, func(a, b Size) int {
 			return cmp.Or(cmp.Compare(a.Requested, b.Requested), cmp.Compare(a.Rounded, b.Rounded))
 		})
 	}
@@ -186,7 +187,7 @@ func (f *Footprint) group(q *Subject, st *timeline.State) *grouping {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(f.Groups[b].Rounded, f.Groups[a].Rounded) })
+	sorting.Stable(order, func(a, b int) int { return cmp.Compare(f.Groups[b].Rounded, f.Groups[a].Rounded) })
 	sorted, place := slices.Clone(f.Groups), make([]int, len(order))
 	for to, from := range order {
 		sorted[to], place[from] = f.Groups[from], to

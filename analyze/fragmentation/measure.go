@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"iter"
 	"math/bits"
-	"slices"
 
 	"github.com/snapana/snapana/analyze/allocator"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Measure sums up the free memory of a state. Free blocks are exactly the holes between live
@@ -38,8 +38,8 @@ func Measure(t *timeline.Timeline, st *timeline.State) Report {
 		h := &holes[i]
 		r.hole(h, &st.Segments[h.Segment], &r.Groups[of[h.Segment]])
 	}
-	slices.SortStableFunc(r.Pins, func(a, b Pin) int { return cmp.Compare(b.Free, a.Free) })
-	slices.SortStableFunc(r.Groups, func(a, b Group) int { return cmp.Compare(b.Reserved, a.Reserved) })
+	sorting.Stable(r.Pins, func(a, b Pin) int { return cmp.Compare(b.Free, a.Free) })
+	sorting.Stable(r.Groups, func(a, b Group) int { return cmp.Compare(b.Reserved, a.Reserved) })
 	return r
 }
 

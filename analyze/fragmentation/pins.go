@@ -11,6 +11,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Step is one stack whose blocks are all freed, after those of the steps before it.
@@ -114,7 +115,7 @@ func FindSettled(t *timeline.Timeline, st *timeline.State, r *Report) (*finding.
 		}
 		spans = append(spans, span{seg.Addr, seg.End(), first})
 	}
-	slices.SortFunc(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
+	sorting.By(spans, func(a, b span) int { return cmp.Compare(a.from, b.from) })
 	for i := range t.Lives {
 		l := &t.Lives[i]
 		if l.Born < 0 || l.Freed < 0 || int(l.Freed) > st.Event {
@@ -207,7 +208,7 @@ func passedLives(t *timeline.Timeline, st *timeline.State, r *Report, asked []bo
 	if len(segs) == 0 {
 		return out
 	}
-	slices.SortFunc(segs, func(a, b segment) int { return cmp.Compare(a.from, b.from) })
+	sorting.By(segs, func(a, b segment) int { return cmp.Compare(a.from, b.from) })
 	k := 0 // most lives are in the segment of the one before
 	for i := range t.Lives {
 		l := &t.Lives[i]

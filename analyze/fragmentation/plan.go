@@ -7,6 +7,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Plan is which live blocks to free so that a request can be served.
@@ -141,7 +142,7 @@ func greedy(items []item, need int64) (chosen []int, blocks int) {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
+	sorting.Stable(order, func(a, b int) int {
 		return cmp.Compare(items[b].size*int64(items[a].blocks), items[a].size*int64(items[b].blocks))
 	})
 	var kept []int

@@ -51,6 +51,7 @@ import (
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // MinLaps is the number of laps that must each have left survivors.
@@ -175,7 +176,7 @@ func Find(s *snapshot.Snapshot, t *timeline.Timeline, of func(snapshot.StackID) 
 			out = append(out, before...)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Growth) int {
+	sorting.Stable(out, func(a, b Growth) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Stacks[0], b.Stacks[0]))
 	})
 	seen := map[place]bool{}

@@ -10,6 +10,7 @@ import (
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // place is where growths are one finding: a loop, with what it leaves and what it rebuilds apart.
@@ -33,7 +34,7 @@ func (k *clock) join(found []*candidate, horizon int32) []Growth {
 	var out []Growth
 	for _, key := range order {
 		group := groups[key]
-		slices.SortStableFunc(group, func(a, b *candidate) int {
+		sorting.Stable(group, func(a, b *candidate) int {
 			switch {
 			case a.beside == b.beside:
 				return cmp.Compare(sum(b.bytes), sum(a.bytes))

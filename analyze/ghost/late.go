@@ -13,6 +13,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Late is memory of many steps that was given back at once, again and again, at places of the
@@ -106,7 +107,7 @@ func FindLate(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result) *Lat
 	if len(out.Waited) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(out.Waited, func(a, b snapshot.StackID) int { return cmp.Compare(bytes[b], bytes[a]) })
+	sorting.Stable(out.Waited, func(a, b snapshot.StackID) int { return cmp.Compare(bytes[b], bytes[a]) })
 	for _, r := range all {
 		out.Moments++
 		out.Steps, out.Bytes = max(out.Steps, len(r.steps)), max(out.Bytes, units.Size(r.bytes))
@@ -203,7 +204,7 @@ func OneOffs(s *snapshot.Snapshot, t *timeline.Timeline, growths []Growth, late 
 			out = append(out, *o)
 		}
 	}
-	slices.SortFunc(out, func(a, b OneOff) int {
+	sorting.By(out, func(a, b OneOff) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.First, b.First))
 	})
 	out = out[:min(len(out), maxOneOffs)]

@@ -13,6 +13,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Line is one device of the snapshot.
@@ -36,7 +37,7 @@ func (f *finder) find() *Result {
 	}
 	f.sums = f.tree.sums(weight)
 	groups := g.group()
-	slices.SortStableFunc(groups, func(a, b Holder) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	sorting.Stable(groups, func(a, b Holder) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	for i := range groups {
 		f.measure(&groups[i], i < mostExact)
 	}
@@ -51,7 +52,7 @@ func (f *finder) find() *Result {
 		groups[i].Code = f.code(&groups[i])
 		f.judge(&groups[i])
 	}
-	slices.SortStableFunc(groups, func(a, b Holder) int {
+	sorting.Stable(groups, func(a, b Holder) int {
 		return cmp.Or(cmp.Compare(first[a.Standing], first[b.Standing]), cmp.Compare(b.Grown, a.Grown),
 			cmp.Compare(b.Bytes, a.Bytes), strings.Compare(a.key(), b.key()))
 	})
@@ -256,7 +257,7 @@ func allocated(t *timeline.Timeline) []int32 {
 			rows = append(rows, row)
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b int32) int { return cmp.Compare(t.Lives[a].Addr, t.Lives[b].Addr) })
+	sorting.Stable(rows, func(a, b int32) int { return cmp.Compare(t.Lives[a].Addr, t.Lives[b].Addr) })
 	return rows
 }
 

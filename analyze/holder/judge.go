@@ -8,6 +8,7 @@ import (
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // judge calls a holder a ghost when its memory grows and nothing explains it. A variable of a
@@ -142,7 +143,7 @@ func (r *Result) Of(g *ghost.Growth) []Share {
 		}
 		return []Share{{Growth: g, Acquitted: steady}}
 	}
-	slices.SortStableFunc(keep, func(a, b *Holder) int { return cmp.Compare(b.Grown, a.Grown) })
+	sorting.Stable(keep, func(a, b *Holder) int { return cmp.Compare(b.Grown, a.Grown) })
 	of := map[*Holder]map[snapshot.StackID]bool{}
 	for _, stack := range g.Stacks {
 		h := most(keep, stack)

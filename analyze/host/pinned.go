@@ -3,7 +3,6 @@ package host
 import (
 	"cmp"
 	"math/bits"
-	"slices"
 	"strings"
 
 	"github.com/snapana/snapana/analyze/attribution"
@@ -12,6 +11,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Pinned is the history of a process's pinned host memory. All sizes are rounded bytes.
@@ -285,7 +285,7 @@ func (m *Pinned) hold(s *snapshot.Snapshot) {
 	for _, c := range classes {
 		m.Cached = append(m.Cached, *c)
 	}
-	slices.SortFunc(m.Cached, func(a, b Class) int {
+	sorting.By(m.Cached, func(a, b Class) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes),
 			cmp.Compare(b.Size, a.Size))
 	})
@@ -320,7 +320,7 @@ func (m *Pinned) lateUse() map[int64]int64 {
 			edges = append(edges, edge{l.Freed, -l.Rounded})
 		}
 	}
-	slices.SortStableFunc(edges, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
+	sorting.Stable(edges, func(a, b edge) int { return cmp.Compare(a.at, b.at) })
 	now, most := map[int64]int64{}, map[int64]int64{}
 	for _, e := range edges {
 		size := max(e.size, -e.size)

@@ -8,6 +8,7 @@ import (
 	"github.com/snapana/snapana/analyze/allocator"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 const none = -1
@@ -366,8 +367,8 @@ func (r *Residual) add(size int64, active, allocated bool, sign int64) {
 // join puts blocks and lives in order.
 func (b *builder) join() {
 	order := func(bornA, bornB int32, a, c uint64) int { return cmp.Or(cmp.Compare(bornA, bornB), cmp.Compare(a, c)) }
-	slices.SortStableFunc(b.blocks, func(x, y Block) int { return order(x.Made, y.Made, x.Addr, y.Addr) })
-	slices.SortStableFunc(b.lives, func(x, y timeline.Life) int { return order(x.Born, y.Born, x.Addr, y.Addr) })
+	sorting.Stable(b.blocks, func(x, y Block) int { return order(x.Made, y.Made, x.Addr, y.Addr) })
+	sorting.Stable(b.lives, func(x, y timeline.Life) int { return order(x.Born, y.Born, x.Addr, y.Addr) })
 	b.m.Blocks, b.m.Lives = b.blocks, b.lives
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // maxClock bounds the events of a GPU that are looked at, the last ones, which take 80 bytes each.
@@ -109,7 +110,7 @@ func (m *Pinned) withDevice(s *snapshot.Snapshot, host map[snapshot.StackID]int)
 		}
 		lives = append(lives, l)
 	}
-	slices.SortStableFunc(lives, func(a, b timeline.Life) int { return int(a.Born) - int(b.Born) })
+	sorting.Stable(lives, func(a, b timeline.Life) int { return int(a.Born) - int(b.Born) })
 	t.Lives, t.Trace = lives, snapshot.NewTrace(events, 0, n)
 	return t, own
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // A result that is kept in a variable until the next one is assigned shows as two lives of one stack and size that
@@ -90,7 +91,7 @@ func (f *finder) keys(rows []int32) []key {
 		}
 		keys[k].bytes += l.Rounded
 	}
-	slices.SortStableFunc(keys, func(a, b key) int { return cmp.Compare(b.bytes, a.bytes) })
+	sorting.Stable(keys, func(a, b key) int { return cmp.Compare(b.bytes, a.bytes) })
 	keys = keys[:min(len(keys), mostKeys)]
 	if len(keys) == 0 {
 		return nil

@@ -7,6 +7,7 @@ import (
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // mostGroups bounds the stacks that are told apart, and mostHeld those that are tried.
@@ -43,7 +44,7 @@ func (f *finder) held() {
 		}
 		count(&groups[g].Lever, l)
 	}
-	slices.SortStableFunc(groups, func(a, b group) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	sorting.Stable(groups, func(a, b group) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	for i := range groups[:min(len(groups), mostHeld)] {
 		g := &groups[i]
 		if int64(g.Bytes) < f.least || !f.isUsers(g.stack) {

@@ -28,6 +28,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // A lever that gives less is not worth a change.
@@ -67,7 +68,7 @@ func Find(s *snapshot.Snapshot, t *timeline.Timeline, uses *category.Table, at *
 	f.generations()
 	f.gradients()
 	f.held()
-	slices.SortStableFunc(f.levers, func(a, b finding.Lever) int { return cmp.Compare(b.Gain, a.Gain) })
+	sorting.Stable(f.levers, func(a, b finding.Lever) int { return cmp.Compare(b.Gain, a.Gain) })
 	f.largest(sums)
 	return f.levers
 }

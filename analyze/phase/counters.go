@@ -6,6 +6,7 @@ import (
 	"sort"
 
 	"github.com/snapana/snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // sight is what torch's counters said of a device at one moment, the peak being the one since the program last set it
@@ -42,7 +43,7 @@ func watch(laps []lap, run *sidecar.Run, device int) {
 		}
 	}
 	all = slices.DeleteFunc(all, func(v sight) bool { return v.allocated < 0 || v.peak < 0 })
-	slices.SortStableFunc(all, func(a, b sight) int { return cmp.Compare(a.time, b.time) })
+	sorting.Stable(all, func(a, b sight) int { return cmp.Compare(a.time, b.time) })
 	for i := range laps {
 		if l := &laps[i]; l.begin != nil {
 			l.watch(all, device)

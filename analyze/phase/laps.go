@@ -8,6 +8,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 var unknown = Lap{Step: -1, Start: -1, Peak: -1, End: -1, Left: -1, AtMost: -1, Reserved: -1, First: -1, Last: -1, At: -1}
@@ -50,7 +51,7 @@ func fromRun(run *sidecar.Run) []lap {
 // fromAnnotations takes laps from record_function scopes, of kinds that the recorder does not name.
 func fromAnnotations(s *snapshot.Snapshot, t *timeline.Timeline, recorded []lap) []lap {
 	scopes := steps.Scopes(s)
-	slices.SortStableFunc(scopes, func(a, b steps.Scope) int { return int(max(min(began(a)-began(b), 1), -1)) })
+	sorting.Stable(scopes, func(a, b steps.Scope) int { return int(max(min(began(a)-began(b), 1), -1)) })
 	named := map[string]bool{}
 	for i := range recorded {
 		named[recorded[i].name] = true

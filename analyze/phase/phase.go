@@ -17,6 +17,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Source is where phases are named.
@@ -249,7 +250,7 @@ func gather(laps []lap, tr *trace) []Phase {
 	for i := range out {
 		out[i].finish(tr)
 	}
-	slices.SortStableFunc(out, func(a, b Phase) int {
+	sorting.Stable(out, func(a, b Phase) int {
 		return cmp.Or(cmp.Compare(b.Peak().Peak, a.Peak().Peak), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Source, b.Source))
 	})
 	return out

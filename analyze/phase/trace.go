@@ -2,12 +2,12 @@ package phase
 
 import (
 	"cmp"
-	"slices"
 	"sort"
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // trace is a device's events with what laps ask of them.
@@ -184,7 +184,7 @@ func (tr *trace) sites(first, last int) []Site {
 	for _, row := range bySite {
 		out = append(out, *row)
 	}
-	slices.SortFunc(out, func(a, b Site) int {
+	sorting.By(out, func(a, b Site) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Site, b.Site))
 	})
 	return out[:min(len(out), maxSites)]

@@ -2,9 +2,9 @@ package ranks
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Comparison puts the ranks of a run side by side.
@@ -173,7 +173,7 @@ func (c *Comparison) order() {
 		}
 		return 0
 	}
-	slices.SortStableFunc(c.Ranks, func(a, b Rank) int {
+	sorting.Stable(c.Ranks, func(a, b Rank) int {
 		return cmp.Or(cmp.Compare(weight(&a), weight(&b)), earlier(a.Failure, b.Failure),
 			cmp.Compare(over(&b), over(&a)), cmp.Compare(a.Number, b.Number), cmp.Compare(a.File, b.File))
 	})

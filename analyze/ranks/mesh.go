@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Mesh is how the ranks of a run are laid out, as torch's init_device_mesh does: a rank is counted along the axes, of
@@ -234,7 +236,7 @@ func infer(all []numbered, size int, middle int64) *Mesh {
 	some := all
 	if len(all) > maxSample { // the ones that a hash chooses, which knows of no axis
 		some = slices.Clone(all)
-		slices.SortFunc(some, func(a, b numbered) int { return cmp.Compare(scatter(a.number), scatter(b.number)) })
+		sorting.By(some, func(a, b numbered) int { return cmp.Compare(scatter(a.number), scatter(b.number)) })
 		some = some[:maxSample]
 	}
 	var best Axis

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"slices"
 	"unique"
+
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // stragglers finds who did fewer steps than others of whom a step is the same.
@@ -46,12 +48,12 @@ func (c *Comparison) stragglers() {
 			}
 		}
 	}
-	slices.SortFunc(c.Stragglers, func(a, b Straggler) int {
+	sorting.By(c.Stragglers, func(a, b Straggler) int {
 		return cmp.Or(cmp.Compare(a.Steps, b.Steps), cmp.Compare(c.Ranks[a.Rank].Number, c.Ranks[b.Rank].Number),
 			cmp.Compare(a.Rank, b.Rank))
 	})
 	c.Stragglers = c.Stragglers[:min(len(c.Stragglers), told)]
-	slices.SortFunc(c.Uncounted, func(a, b Uncounted) int {
+	sorting.By(c.Uncounted, func(a, b Uncounted) int {
 		return cmp.Or(cmp.Compare(len(b.Ranks), len(a.Ranks)), cmp.Compare(a.Unit, b.Unit))
 	})
 	c.Uncounted = c.Uncounted[:min(len(c.Uncounted), told)]
@@ -91,7 +93,7 @@ func (c *Comparison) hosts() {
 		}
 		break
 	}
-	slices.SortFunc(c.Hosts, func(a, b Host) int {
+	sorting.By(c.Hosts, func(a, b Host) int {
 		return cmp.Or(cmp.Compare(b.Least, a.Least), cmp.Compare(a.Name, b.Name), slices.Compare(a.Ranks, b.Ranks))
 	})
 	c.Hosts = c.Hosts[:min(len(c.Hosts), told)]
@@ -125,7 +127,7 @@ func (c *Comparison) odd() {
 			}
 		}
 	}
-	slices.SortFunc(c.Odd, func(a, b Odd) int {
+	sorting.By(c.Odd, func(a, b Odd) int {
 		return cmp.Or(cmp.Compare(len(b.Ranks), len(a.Ranks)), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Value, b.Value))
 	})
 	c.Odd = c.Odd[:min(len(c.Odd), told)]

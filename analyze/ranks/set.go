@@ -6,13 +6,14 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // union makes a set of ranks, in a fixed order: of several states of one file the last that could be read, and of
 // several files with the same rank and the same content one.
 func union(list []Rank) (out []Rank, older, copies int) {
 	out = slices.Clone(list)
-	slices.SortFunc(out, func(a, b Rank) int {
+	sorting.By(out, func(a, b Rank) int {
 		return cmp.Or(cmp.Compare(a.place(), b.place()), cmp.Compare(b.modified, a.modified),
 			cmp.Compare(readable(&a), readable(&b)), cmp.Compare(b.recorded, a.recorded), cmp.Compare(a.options, b.options),
 			cmp.Compare(a.content, b.content), cmp.Compare(a.machine, b.machine), cmp.Compare(a.File, b.File),

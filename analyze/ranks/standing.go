@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"slices"
 	"unique"
+
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // over says how far each rank lies above those like it, and whether it stands out.
@@ -58,7 +60,7 @@ func (c *Comparison) standing() {
 			c.Outliers = append(c.Outliers, Outlier{Rank: i, Median: k.Active - k.Over})
 		}
 	}
-	slices.SortStableFunc(c.Outliers, func(a, b Outlier) int {
+	sorting.Stable(c.Outliers, func(a, b Outlier) int {
 		return cmp.Compare(c.Ranks[b.Rank].Over, c.Ranks[a.Rank].Over)
 	})
 	c.Outliers = c.Outliers[:min(len(c.Outliers), told)]
@@ -89,7 +91,7 @@ func (c *Comparison) differences(k *Rank) []Difference {
 			all = append(all, Difference{s.name.Value(), s.bytes, m})
 		}
 	}
-	slices.SortFunc(all, func(a, b Difference) int {
+	sorting.By(all, func(a, b Difference) int {
 		return cmp.Or(cmp.Compare(b.Bytes-b.Median, a.Bytes-a.Median), cmp.Compare(a.Site, b.Site))
 	})
 	return all[:min(len(all), 3)]
@@ -139,7 +141,7 @@ func (c *Comparison) extras() {
 			c.Extras = append(c.Extras, Extra{m.rank, id.site.Value(), m.bytes, m.second})
 		}
 	}
-	slices.SortFunc(c.Extras, func(a, b Extra) int {
+	sorting.By(c.Extras, func(a, b Extra) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Site, b.Site))
 	})
 	c.Extras = c.Extras[:min(len(c.Extras), told)]

@@ -23,6 +23,7 @@ import (
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // MinSteps is the smallest number of steps that is called a loop.
@@ -199,7 +200,7 @@ func named(s *snapshot.Snapshot, device int, begin, end int64) (scopes []NamedSc
 		return nil, ""
 	}
 	scopes = kinds[best]
-	slices.SortStableFunc(scopes, func(a, b NamedScope) int { return cmp.Compare(a.End, b.End) })
+	sorting.Stable(scopes, func(a, b NamedScope) int { return cmp.Compare(a.End, b.End) })
 	return scopes, best
 }
 

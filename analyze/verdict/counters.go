@@ -3,12 +3,12 @@ package verdict
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/snapana/snapana/analyze/counters"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot/memstats"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Counters is what the counters of one device show over time.
@@ -163,7 +163,7 @@ func (j *Counters) conclude() {
 	case finding.Fragmentation:
 		place["drift"] = -1
 	}
-	slices.SortStableFunc(j.Findings, func(a, b finding.Finding) int {
+	sorting.Stable(j.Findings, func(a, b finding.Finding) int {
 		return cmp.Or(cmp.Compare(place[a.ID], place[b.ID]), cmp.Compare(a.Severity.Rank(), b.Severity.Rank()))
 	})
 	t := j.Trends.Of(j.Live)

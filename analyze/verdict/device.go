@@ -12,6 +12,7 @@ import (
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // JudgeReading says what is odd about the processes of a reading of the driver. The findings are ordered by device.
@@ -141,7 +142,7 @@ func ended(g *sidecar.GPU) *finding.Finding {
 		return p.State == device.Zombie || p.State == device.Gone
 	})
 	all := f.Evidence.Processes
-	slices.SortStableFunc(all, func(a, b finding.Process) int { return cmp.Compare(a.State, b.State) })
+	sorting.Stable(all, func(a, b finding.Process) int { return cmp.Compare(a.State, b.State) })
 	first := slices.IndexFunc(all, func(p finding.Process) bool { return p.State == device.Zombie })
 	if first < 0 {
 		first = len(all)

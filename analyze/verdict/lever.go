@@ -9,6 +9,7 @@ import (
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // mostLevers bounds those that a verdict names, the largest use not counted.
@@ -40,7 +41,7 @@ func (j *judge) levers(e *Facts) []finding.Lever {
 		}
 		return 0
 	}
-	slices.SortStableFunc(out, func(a, b finding.Lever) int {
+	sorting.Stable(out, func(a, b finding.Lever) int {
 		return cmp.Or(rank(&a)-rank(&b), cmp.Compare(b.Gain, a.Gain))
 	})
 	if n := len(out) - 1; n > mostLevers && out[n].Kind == finding.LargestUse {

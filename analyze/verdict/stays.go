@@ -10,6 +10,7 @@ import (
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // stays says what a device still has after the program gave memory up, and why: after a phase such as sleep or offload,
@@ -77,7 +78,7 @@ func keeps(f *finding.Finding, v *finding.Leftover) {
 		{v.Pools, []string{fmt.Sprintf("%v is free in private pools or belongs to another stream.", v.Pools)}, ""},
 		{v.Pending, []string{fmt.Sprintf("%v is freed, and waits for another stream that used it.", v.Pending)}, ""},
 	}
-	slices.SortStableFunc(parts, func(a, b part) int { return cmp.Compare(b.bytes, a.bytes) })
+	sorting.Stable(parts, func(a, b part) int { return cmp.Compare(b.bytes, a.bytes) })
 	for _, p := range parts {
 		if p.bytes > 0 {
 			f.Why = append(f.Why, p.why...)
@@ -128,7 +129,7 @@ func (j *judge) leftover(e *Facts) *finding.Leftover {
 		s.Use = mostIn(uses[site])
 		v.Holders = append(v.Holders, *s)
 	}
-	slices.SortFunc(v.Holders, func(a, b finding.Stay) int {
+	sorting.By(v.Holders, func(a, b finding.Stay) int {
 		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Site, b.Site))
 	})
 	v.Holders = v.Holders[:min(len(v.Holders), mostStays)]

@@ -10,6 +10,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // terms are under which licenses a module is, and their texts.
@@ -168,6 +170,6 @@ func (l *legal) notice(p *program) []byte {
 // modules are those linked into the program, by their paths.
 func (p *program) modules() []*debug.Module {
 	all := slices.Clone(p.info.Deps)
-	slices.SortFunc(all, func(a, b *debug.Module) int { return strings.Compare(a.Path, b.Path) })
+	sorting.By(all, func(a, b *debug.Module) int { return strings.Compare(a.Path, b.Path) })
 	return all
 }

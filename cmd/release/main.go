@@ -26,6 +26,7 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/report/place"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 func main() {
@@ -103,7 +104,7 @@ func (r *release) artifacts() ([]file, error) {
 		return nil, err
 	}
 	all = append(all, image...)
-	slices.SortFunc(all, func(a, b file) int { return cmp.Compare(a.name, b.name) })
+	sorting.By(all, func(a, b file) int { return cmp.Compare(a.name, b.name) })
 	statement, err := r.provenance(all)
 	if err != nil {
 		return nil, err

@@ -4,8 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
+
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // The forms of an in-toto statement v1 (https://in-toto.io/Statement/v1) with a predicate of SLSA v1
@@ -60,7 +61,7 @@ func (r *release) provenance(files []file) (file, error) {
 	for _, m := range modules {
 		resolved = append(resolved, m)
 	}
-	slices.SortFunc(resolved[2:], func(a, b resource) int { return strings.Compare(a.URI, b.URI) })
+	sorting.By(resolved[2:], func(a, b resource) int { return strings.Compare(a.URI, b.URI) })
 	s := statement{Type: "https://in-toto.io/Statement/v1", PredicateType: "https://slsa.dev/provenance/v1"}
 	for _, f := range files {
 		s.Subject = append(s.Subject, resource{Name: f.name, Digest: map[string]string{"sha256": fmt.Sprintf("%x", sha256.Sum256(f.data))}})

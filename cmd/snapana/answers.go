@@ -15,6 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 const (
@@ -201,7 +203,7 @@ func trim(dir string) {
 			total += info.Size()
 		}
 	}
-	slices.SortFunc(files, func(a, b os.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
+	sorting.By(files, func(a, b os.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
 	for _, info := range files {
 		if total <= maxAnswers {
 			return

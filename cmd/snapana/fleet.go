@@ -33,6 +33,7 @@ import (
 	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/input"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 func newFleet() *cobra.Command {
@@ -389,7 +390,7 @@ which stays if the program is killed; files that have one are read after those t
 				}
 				return 0
 			}
-			slices.SortStableFunc(files, func(a, b string) int { return cmp.Compare(tried(a), tried(b)) })
+			sorting.Stable(files, func(a, b string) int { return cmp.Compare(tried(a), tried(b)) })
 			return f.each(cmd, files)
 		},
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/input"
 	"github.com/snapana/snapana/snapshot/load"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // redactFlags say whether names are replaced in all that is read. All commands have them.
@@ -172,7 +173,7 @@ func said(ctx context.Context, cmd *cobra.Command, err error) error {
 			given = append(given, f.Value.String())
 		}
 	})
-	slices.SortFunc(given, func(a, b string) int { return len(b) - len(a) })
+	sorting.By(given, func(a, b string) int { return len(b) - len(a) })
 	err = naming(inFlags(err), cmd)
 	out := &nameless{r.Message(err.Error(), given), []error{err}}
 	var fault *snapshot.FormatError

@@ -3,12 +3,12 @@ package export
 import (
 	"cmp"
 	"context"
-	"slices"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // device is one with what is asked of its allocations.
@@ -106,7 +106,7 @@ func (d *device) groups(ctx context.Context, each func(*group) error) error {
 	same := func(a, b entry) int {
 		return cmp.Or(cmp.Compare(a.code, b.code), cmp.Compare(a.use, b.use), cmp.Compare(a.home, b.home), cmp.Compare(a.step, b.step))
 	}
-	slices.SortFunc(list, func(a, b entry) int { return cmp.Or(same(a, b), cmp.Compare(a.row, b.row)) })
+	sorting.By(list, func(a, b entry) int { return cmp.Or(same(a, b), cmp.Compare(a.row, b.row)) })
 	for from := 0; from < len(list); {
 		e := list[from]
 		g := group{code: codes[e.code], use: e.use, home: homes[e.home], step: int(e.step)}

@@ -13,6 +13,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/report/place"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Rows of the tables, whose columns cmd/snapana/manual/export.md tells about; a test holds the two together. A pointer is
@@ -315,7 +316,7 @@ func lapsOf(phases []phase.Phase) *laps {
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b named) int {
+	sorting.Stable(all, func(a, b named) int {
 		if a.First != b.First {
 			return a.First - b.First
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // What a trace shows of a device at most.
@@ -231,7 +232,7 @@ func (t *trace) largest(ctx context.Context, top uint64) {
 	for i := range rows {
 		rows[i] = int32(i)
 	}
-	slices.SortFunc(rows, func(a, b int32) int {
+	sorting.By(rows, func(a, b int32) int {
 		return cmp.Or(cmp.Compare(tl.Lives[b].Rounded, tl.Lives[a].Rounded), cmp.Compare(a, b))
 	})
 	rows = slices.Clone(rows[:min(len(rows), mostSlices)])

@@ -2,10 +2,10 @@ package html
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // depth bounds how much of a device the page shows.
@@ -78,7 +78,7 @@ func ranking(r *analyze.Result) []int {
 		}
 		return 0
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
+	sorting.Stable(order, func(a, b int) int {
 		s, t := r.Devices[a].Timeline, r.Devices[b].Timeline
 		return cmp.Or(cmp.Compare(score(t), score(s)), cmp.Compare(t.PeakActive.Bytes, s.PeakActive.Bytes))
 	})

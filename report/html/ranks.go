@@ -14,6 +14,7 @@ import (
 	"github.com/snapana/snapana/analyze/ranks"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 //go:embed ranks.tmpl
@@ -137,7 +138,7 @@ func newRanksPage(c *ranks.Comparison, link func(*ranks.Rank) string) *ranksPage
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
+	sorting.Stable(order, func(a, b int) int {
 		return cmp.Compare(uint(c.Ranks[a].Number), uint(c.Ranks[b].Number))
 	})
 	highest := slices.Repeat([]int64{-1}, len(rankFigures)) // unknown

@@ -12,6 +12,7 @@ import (
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // segmentMap shows the segments of one moment, largest first.
@@ -52,7 +53,7 @@ func newSegmentMap(t *timeline.Timeline, ph phase, colors palette, deep depth) s
 	}
 	m.Gist = fmt.Sprintf("%s: %s, %s", ph.Title, units.Plural(len(segments), "segment"), units.Bytes(ph.Frag.Reserved))
 	order := slices.Clone(segments)
-	slices.SortStableFunc(order, func(a, b chart.Segment) int { return cmp.Compare(b.Size, a.Size) })
+	sorting.Stable(order, func(a, b chart.Segment) int { return cmp.Compare(b.Size, a.Size) })
 	shown := order
 	if len(order) > deep.segments+1 {
 		shown = order[:deep.segments]

@@ -13,6 +13,7 @@ import (
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/report/internal/chart"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // story is the picture of the verdict. On the left is memory over time, up to the moment that the verdict is about; on
@@ -249,7 +250,7 @@ func (s *story) label(c *scene, at func(int64) float64) {
 		s.Labels = append(s.Labels, storyLabel{Class: class, Name: l.name, Detail: l.note,
 			at: (at(l.from) + at(l.from+l.bytes)) / 2})
 	}
-	slices.SortStableFunc(s.Labels, func(a, b storyLabel) int { return cmp.Compare(a.at, b.at) })
+	sorting.Stable(s.Labels, func(a, b storyLabel) int { return cmp.Compare(a.at, b.at) })
 	next := -storyLabels / 2
 	for i := range s.Labels {
 		l := &s.Labels[i]

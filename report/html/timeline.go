@@ -2,7 +2,6 @@ package html
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
@@ -13,6 +12,7 @@ import (
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // timelineChart is the timeline of one device. Lines and areas are SVG; the texts around them are
@@ -166,7 +166,7 @@ func (c *timelineChart) addEnds(t *timeline.Timeline, limit int64) {
 		y := int((1-chart.Share(s.Of(final), limit))*plotHeight) - labelHeight/2
 		c.Ends = append(c.Ends, endLabel{s.Name, strings.ToUpper(s.Name[:1]) + s.Name[1:], units.Bytes(s.Of(final)), y})
 	}
-	slices.SortStableFunc(c.Ends, func(a, b endLabel) int { return a.Top - b.Top })
+	sorting.Stable(c.Ends, func(a, b endLabel) int { return a.Top - b.Top })
 	next := -labelHeight / 2
 	for i := range c.Ends {
 		c.Ends[i].Top = max(c.Ends[i].Top, next)

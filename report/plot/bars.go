@@ -13,6 +13,7 @@ import (
 	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // maxBars is the number of stacks with bars of their own; the others are summed.
@@ -122,7 +123,7 @@ func stackBars(moments []*analyze.Moment) (bars []bar, rest bar, more int) {
 			}
 		}
 	}
-	slices.SortStableFunc(bars, func(a, b bar) int { return cmp.Compare(b.most(), a.most()) })
+	sorting.Stable(bars, func(a, b bar) int { return cmp.Compare(b.most(), a.most()) })
 	if len(bars) <= maxBars {
 		return bars, rest, 0
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // coloring gives live blocks their colors.
@@ -74,7 +75,7 @@ func byName(t *timeline.Timeline, m *analyze.Moment, title string, name func(row
 	for n, b := range bytes {
 		c.entries = append(c.entries, entry{name: n, bytes: b})
 	}
-	slices.SortFunc(c.entries, func(a, b entry) int {
+	sorting.By(c.entries, func(a, b entry) int {
 		ends := []string{last}
 		return cmp.Or(cmp.Compare(slices.Index(ends, a.name), slices.Index(ends, b.name)),
 			cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.name, b.name))

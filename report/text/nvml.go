@@ -13,6 +13,7 @@ import (
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // NVMLOptions choose how a reading is printed.
@@ -175,7 +176,7 @@ func order(all []sidecar.GPUProcess, parent int) []int {
 			out = append(out, i)
 		}
 	}
-	slices.SortStableFunc(out, func(a, b int) int { return cmp.Compare(number(all[b].Used), number(all[a].Used)) })
+	sorting.Stable(out, func(a, b int) int { return cmp.Compare(number(all[b].Used), number(all[a].Used)) })
 	return out
 }
 
@@ -186,7 +187,7 @@ func (d *doc) accounting(all []sidecar.Accounted) {
 	}
 	const most = 5
 	all = slices.Clone(all)
-	slices.SortStableFunc(all, func(a, b sidecar.Accounted) int {
+	sorting.Stable(all, func(a, b sidecar.Accounted) int {
 		return cmp.Compare(number(b.MaxUsed), number(a.MaxUsed))
 	})
 	var parts []string

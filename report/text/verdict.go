@@ -14,6 +14,7 @@ import (
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/internal/chart"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // maxLines of a verdict; it fits a screen of 40 together with the line that names the folder.
@@ -264,7 +265,7 @@ func (v *outcome) ledger(d *analyze.Device) {
 	}
 	if many && len(rows) > room {
 		order := slices.Clone(rows)
-		slices.SortStableFunc(order, func(a, b momentRow) int { return cmp.Compare(a.weight, b.weight) })
+		sorting.Stable(order, func(a, b momentRow) int { return cmp.Compare(a.weight, b.weight) })
 		rows = slices.DeleteFunc(rows, func(r momentRow) bool { return !slices.Contains(order[:room], r) })
 	}
 	t := v.table(bold, append([]column{left("Memory", 8), left("", 14)}, sizes...)...)

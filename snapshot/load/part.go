@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // part finds out whether the file has the segments of one private pool alone, as MemPool.snapshot() and
@@ -60,7 +61,7 @@ func liveElsewhere(s *snapshot.Snapshot, device int) bool {
 	for seg := range s.SegmentsOf(device) {
 		segments = append(segments, seg)
 	}
-	slices.SortFunc(segments, func(a, b *snapshot.Segment) int { return cmp.Compare(a.Address, b.Address) })
+	sorting.By(segments, func(a, b *snapshot.Segment) int { return cmp.Compare(a.Address, b.Address) })
 	end, next := uint64(0), 0 // of the segments below an address, which may overlap
 	for _, at := range slices.Sorted(maps.Keys(live)) {
 		for ; next < len(segments) && segments[next].Address <= at; next++ {

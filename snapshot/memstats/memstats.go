@@ -13,6 +13,8 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Figure is a counter's value as far as it is known: the true one differs from Value by less
@@ -74,7 +76,7 @@ func (s *Sample) Set(name string, value int64) {
 func (s *Sample) Complete() {
 	byName := func(a, b Stat) int { return cmp.Compare(a.Name, b.Name) }
 	if !slices.IsSortedFunc(s.Stats, byName) {
-		slices.SortStableFunc(s.Stats, byName)
+		sorting.Stable(s.Stats, byName)
 	}
 	out := s.Stats[:0]
 	for i, st := range s.Stats {
@@ -104,7 +106,7 @@ func (s *Sample) pinned() {
 				st.Name = name + st.Name[at:]
 			}
 		}
-		slices.SortFunc(s.Stats, func(a, b Stat) int { return cmp.Compare(a.Name, b.Name) })
+		sorting.By(s.Stats, func(a, b Stat) int { return cmp.Compare(a.Name, b.Name) })
 	} else if used, all := s.Get("host.active_bytes.current"), s.Get("host.allocated_bytes.current"); !used.Known() ||
 		!all.Known() || used.Value <= all.Value {
 		return

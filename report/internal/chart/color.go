@@ -9,6 +9,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Colors of the drawn reports, from the palette of Okabe and Ito, which people with the
@@ -115,7 +116,7 @@ func StackColors(moments ...*analyze.Moment) map[snapshot.StackID]Slot {
 			claims = append(claims, claim{&sources[i], Share(sources[i].Rounded, m.Frag.Active)})
 		}
 	}
-	slices.SortStableFunc(claims, func(a, b claim) int { return cmp.Compare(b.part, a.part) })
+	sorting.Stable(claims, func(a, b claim) int { return cmp.Compare(b.part, a.part) })
 	slots := map[snapshot.StackID]Slot{}
 	used := SlotOther
 	for _, c := range claims {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze/fit"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // FitLimit names the line of what a device has.
@@ -34,6 +35,6 @@ func NewFitPeaks(r *fit.Result) FitPeaks {
 			out.Top, out.Span = max(out.Top, rec.ReservedPeak), max(out.Span, rec.At)
 		}
 	}
-	slices.SortStableFunc(out.List, func(a, b fit.Prediction) int { return slices.Compare(a.Values, b.Values) })
+	sorting.Stable(out.List, func(a, b fit.Prediction) int { return slices.Compare(a.Values, b.Values) })
 	return out
 }

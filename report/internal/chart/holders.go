@@ -16,6 +16,7 @@ import (
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/sidecar"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Holders is who keeps the memory at the end of a snapshot, in words. All texts are plain.
@@ -252,7 +253,7 @@ func (v *Holders) sites(stacks []holder.Site) []HolderRow {
 	for name, sum := range bySite {
 		rows = append(rows, HolderRow{sum.Bytes, name, units.Plural(sum.Count, "block")})
 	}
-	slices.SortFunc(rows, func(x, y HolderRow) int {
+	sorting.By(rows, func(x, y HolderRow) int {
 		return cmp.Or(cmp.Compare(y.Bytes, x.Bytes), cmp.Compare(x.Text, y.Text))
 	})
 	return cut(rows, mostSites+1, "more site")
@@ -463,7 +464,7 @@ func (v *Holders) oneOffs() {
 			rows = append(rows, row)
 		}
 	}
-	slices.SortStableFunc(rows, func(x, y HolderRow) int { return cmp.Compare(y.Bytes, x.Bytes) })
+	sorting.Stable(rows, func(x, y HolderRow) int { return cmp.Compare(y.Bytes, x.Bytes) })
 	v.list("Large and not growing, allocated during the trace: not a leak by itself",
 		rows[:min(len(rows), mostOneOffs)])
 }

@@ -6,12 +6,12 @@ package chart
 import (
 	"cmp"
 	"fmt"
-	"slices"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/fragmentation"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Segment is a segment of a map with the pieces that cover it.
@@ -55,7 +55,7 @@ func Segments(t *timeline.Timeline, m *analyze.Moment) []Segment {
 		for _, row := range s.Live {
 			add(t.Lives[row].Addr, t.Lives[row].Rounded, row, 0)
 		}
-		slices.SortStableFunc(s.Pieces, func(a, b Piece) int { return cmp.Compare(a.At, b.At) })
+		sorting.Stable(s.Pieces, func(a, b Piece) int { return cmp.Compare(a.At, b.At) })
 		out = append(out, s)
 	}
 	return out

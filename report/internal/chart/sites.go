@@ -10,6 +10,7 @@ import (
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Source is a row of a table of what allocated memory: a site of the program, or those of its stacks that go by other
@@ -57,7 +58,7 @@ func Sources(groups []attribution.Group) []Source {
 		at[key] = len(all)
 		all = append(all, s)
 	}
-	slices.SortStableFunc(all, func(a, b Source) int { return cmp.Compare(b.Rounded, a.Rounded) })
+	sorting.Stable(all, func(a, b Source) int { return cmp.Compare(b.Rounded, a.Rounded) })
 	return all
 }
 

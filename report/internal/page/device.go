@@ -3,7 +3,6 @@ package page
 import (
 	"cmp"
 	"math"
-	"slices"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/allocator"
@@ -15,6 +14,7 @@ import (
 	"github.com/snapana/snapana/report/internal/bands"
 	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // most bounds what one device has in the page.
@@ -141,7 +141,7 @@ func (src *source) marks(n int) []Mark {
 			out = append(out, Mark{Kind: "annotation", Event: a.Event, Text: clean(src.s.Strings.Get(a.Text)), Addr: src.at.of(e.Addr)})
 		}
 	}
-	slices.SortStableFunc(out, func(a, b Mark) int { return cmp.Compare(a.Event, b.Event) })
+	sorting.Stable(out, func(a, b Mark) int { return cmp.Compare(a.Event, b.Event) })
 	return out
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // longest bounds a text, in runes.
@@ -229,7 +230,7 @@ func largest(list []holder.Holder, n int) []bool {
 		}
 		return 1
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
+	sorting.Stable(order, func(a, b int) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(list[b].Bytes, list[a].Bytes))
 	})
 	keep := make([]bool, len(list))

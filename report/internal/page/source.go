@@ -2,12 +2,12 @@ package page
 
 import (
 	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/snapana/snapana/analyze/frames"
 	files "github.com/snapana/snapana/analyze/source"
 	"github.com/snapana/snapana/report/internal/chart"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Bounds of the lines of sources in a page.
@@ -74,7 +74,7 @@ func (t *stacks) source(w *writer, tree *files.Tree, room int) Source {
 
 // pieces cuts out what lies around lines, and says how many bytes it has.
 func pieces(f *files.File, lines []int) (out []SourcePiece, size int) {
-	slices.SortFunc(lines, cmp.Compare[int])
+	sorting.By(lines, cmp.Compare[int])
 	for _, n := range lines {
 		first, last := max(n-around, 1), min(n+around, len(f.Lines))
 		if k := len(out) - 1; k >= 0 && first <= out[k].First+len(out[k].Lines) {

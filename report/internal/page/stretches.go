@@ -2,10 +2,10 @@ package page
 
 import (
 	"fmt"
-	"slices"
 	"sort"
 
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Stretch is a run of addresses of a device. The page counts addresses in numbers that are exact up to 2^53 only, so
@@ -56,7 +56,7 @@ func newStretches(t *timeline.Timeline) stretches {
 	for first, end := range ends {
 		all = append(all, stretch{first: first, end: end})
 	}
-	slices.SortFunc(all, func(a, b stretch) int {
+	sorting.By(all, func(a, b stretch) int {
 		if a.first < b.first {
 			return -1
 		}

