@@ -126,9 +126,24 @@ func (w *workshop) setup() error {
 // build builds snapana and returns the program's path.
 func (w *workshop) build(t target) (string, error) {
 	path := filepath.Join(w.out, t.os+"-"+t.arch, (&program{target: t}).name())
-	_, err := w.goFor(t, "build", "-mod=readonly", "-buildvcs=true", "-trimpath", "-ldflags=-s -w", "-o", path, "./cmd/snapana")
+	args := []string{"build", "-mod=readonly", "-buildvcs=true", "-trimpath", "-tags=nethttpomithttp2",
+		"-ldflags=-s -w -funcalign=16"}
+	for packages := range strings.FieldsSeq(cold) {
+		args = append(args, "-gcflags="+packages+"=-l")
+	}
+	_, err := w.goFor(t, append(args, "-o", path, "./cmd/snapana")...)
 	return path, err
 }
+
+// cold are packages in which nothing is done a million times: without inlining they take a tenth less, and all that is
+// measured takes 1 to 3% more. Stores and `serve` speak HTTP/1.1, which without HTTP/2 takes half a megabyte less.
+const cold = `
+net net/... crypto/... encoding/json encoding/xml encoding/gob encoding/asn1 mime/... text/... html go/... log/... os/... fmt
+vendor/golang.org/... codeberg.org/... git.sr.ht/... github.com/DataDog/... github.com/google/... github.com/minio/...
+github.com/modelcontextprotocol/... github.com/segmentio/... github.com/spf13/... golang.org/x/... gonum.org/... gopkg.in/...
+go.yaml.in/... github.com/snapana/snapana/cmd/... github.com/snapana/snapana/report/...
+github.com/snapana/snapana/analyze/verdict github.com/snapana/snapana/analyze/remedy
+github.com/snapana/snapana/snapshot/store github.com/snapana/snapana/snapshot/attach`
 
 // goFor runs the go command in the clone, for a target.
 func (w *workshop) goFor(t target, args ...string) (string, error) {
