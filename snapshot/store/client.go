@@ -166,8 +166,8 @@ func foreign(get func(key, below string) string) string {
 
 // login finds credentials where AWS's tools do. Without any, requests are not signed, which public buckets allow.
 func (s *settings) login(ctx context.Context, profile string) {
-	cloud := &credentials.IAM{Client: &http.Client{Timeout: 10 * time.Second, Transport: s.client.Transport, CheckRedirect: stay},
-		Region: s.region}
+	cloud := &credentials.IAM{Region: s.region,
+		Client: &http.Client{Timeout: 10 * time.Second, Transport: s.client.Transport, CheckRedirect: stay}}
 	home, _ := os.UserHomeDir()
 	section := profile // of the file of settings, which may have keys too
 	if profile != "default" {

@@ -64,15 +64,15 @@ func refusalOf(res *http.Response, key string) error {
 	return r
 }
 
-// address is that of an object, or of a bucket, in the style that the store wants: the bucket is in the name of the host
-// or the first part of the path.
+// address is that of an object, or of a bucket, in the style that the store wants: the bucket is in the name of the
+// host or the first part of the path.
 func (s *service) address(bucket, key string, query url.Values) (*url.URL, error) {
 	if !utf8.ValidString(key) {
 		return nil, &fault{"not a valid name in a store", nil}
 	}
 	at := url.URL{Scheme: s.endpoint.Scheme, Host: s.endpoint.Host}
-	if s.region != s.settings.region && s3utils.IsAmazonEndpoint(*s.endpoint) && !s3utils.IsAmazonFIPSEndpoint(*s.endpoint) &&
-		!s3utils.IsAmazonPrivateLinkEndpoint(*s.endpoint) {
+	if s.region != s.settings.region && s3utils.IsAmazonEndpoint(*s.endpoint) &&
+		!s3utils.IsAmazonFIPSEndpoint(*s.endpoint) && !s3utils.IsAmazonPrivateLinkEndpoint(*s.endpoint) {
 		at.Host = amazon(s.region)
 	}
 	inHost := s.style == "virtual" || s.style != "path" && s3utils.IsVirtualHostSupported(at, bucket)
@@ -93,7 +93,8 @@ func (s *service) address(bucket, key string, query url.Values) (*url.URL, error
 var nothing = hex.EncodeToString(sha256.New().Sum(nil))
 
 // ask makes a request without a body, with further headers by name and value. The answer has a status of success.
-func (s *service) ask(ctx context.Context, method, bucket, key string, query url.Values, headers ...string) (*http.Response, error) {
+func (s *service) ask(ctx context.Context, method, bucket, key string, query url.Values, headers ...string,
+) (*http.Response, error) {
 	at, err := s.address(bucket, key, query)
 	if err != nil {
 		return nil, err
@@ -155,8 +156,8 @@ func (s *service) head(ctx context.Context, bucket, key, etag string) (meta, err
 	return metaOf(res), nil
 }
 
-// get asks for the bytes of an object from one up to another, both included. With an etag they are of that version; without,
-// the store may tell checksums.
+// get asks for the bytes of an object from one up to another, both included. With an etag they are of that version;
+// without, the store may tell checksums.
 func (s *service) get(ctx context.Context, bucket, key, etag string, from, to int64) (io.ReadCloser, meta, error) {
 	sums := ""
 	if etag == "" {
@@ -199,7 +200,8 @@ func (s *service) put(ctx context.Context, bucket, key string, data io.ReaderAt,
 		none = "*"
 	}
 	res, err := s.do(r, key, []string{"Content-Type", kind(key), "If-None-Match", none,
-		"Content-Md5", base64.StdEncoding.EncodeToString(old.Sum(nil)), "X-Amz-Content-Sha256", hex.EncodeToString(sum.Sum(nil))})
+		"Content-Md5", base64.StdEncoding.EncodeToString(old.Sum(nil)),
+		"X-Amz-Content-Sha256", hex.EncodeToString(sum.Sum(nil))})
 	if err != nil {
 		return err
 	}
@@ -229,9 +231,10 @@ type listing struct {
 	CommonPrefixes []struct{ Prefix string }
 }
 
-// list gives the names that begin with a prefix, a page at a time, until each says that it is enough. Unless deep, what is
-// behind a further slash is one name that ends in it.
-func (s *service) list(ctx context.Context, bucket, prefix string, deep bool, most int, each func(name string, size int64, modified time.Time) (more bool)) error {
+// list gives the names that begin with a prefix, a page at a time, until each says that it is enough. Unless deep, what
+// is behind a further slash is one name that ends in it.
+func (s *service) list(ctx context.Context, bucket, prefix string, deep bool, most int,
+	each func(name string, size int64, modified time.Time) (more bool)) error {
 	query := url.Values{"list-type": {"2"}, "encoding-type": {"url"}, "prefix": {prefix}}
 	if !deep {
 		query.Set("delimiter", "/")
