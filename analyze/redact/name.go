@@ -24,14 +24,20 @@ func (r *Redactor) function(name, file string) string {
 	return r.often(1, name, file, func() string {
 		native := file != "" && !frames.Classify(file, name).Has(frames.Python) || strings.Contains(name, "::")
 		switch {
-		case file != "" && !native && r.known(file) < len(file), strings.HasPrefix(file, "<frozen"), whole.MatchString(name),
-			entry.MatchString(name):
+		case file != "" && !native && r.ofAll(file), file == r.Path(file) && strings.HasPrefix(file, "<frozen"),
+			whole.MatchString(name), entry.MatchString(name):
 			return r.keep(name)
 		case native:
 			return r.symbol(name)
 		}
 		return r.code(name)
 	})
+}
+
+// ofAll reports whether a file is in a public package, as it is there.
+func (r *Redactor) ofAll(file string) bool {
+	at, _ := r.known(file)
+	return at < len(file) && strings.HasSuffix(r.Path(file), file[at:])
 }
 
 var (

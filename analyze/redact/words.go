@@ -118,7 +118,8 @@ apex optimizers bitsandbytes optim __pycache__ . ..`)
 
 // stems are names of files, without their endings, that decide what snapana makes of a frame.
 var stems = sync.OnceValue(func() map[string]bool {
-	return set(`__init__ __main__ cache_engine cache_utils snapana_recorder`)
+	return set(`__init__ __main__ cache_engine cache_utils snapana_recorder copy pickle threading thread runpy contextlib functools
+base_events events runners process popen_fork`)
 })
 
 // endings are those of files of code.
