@@ -3,6 +3,7 @@ package redact
 import (
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -14,9 +15,10 @@ func (r *Redactor) function(name, file string) string {
 	if name == "" {
 		return name
 	}
+	name = r.units(name)
 	if !r.strict {
-		if strings.ContainsAny(name, `/\`) && !strings.Contains(name, "operator") || mail.MatchString(name) ||
-			address.MatchString(name) { // it has a path in it, or who or where
+		rest := unit[0].ReplaceAllString(name, "")
+		if strings.ContainsAny(rest, `/\`) && !division.MatchString(rest) || who().MatchString(name) { // a path, or who or where
 			return r.line(name)
 		}
 		return r.keep(name)
@@ -40,21 +42,61 @@ func (r *Redactor) ofAll(file string) bool {
 	return at < len(file) && strings.HasSuffix(r.Path(file), file[at:])
 }
 
+// units replaces the names of files in those that compilers make of them: of what one file keeps to itself, of what
+// runs before main, and of lambdas.
+func (r *Redactor) units(name string) string {
+	if !strings.Contains(name, "_GLOBAL__") && !strings.Contains(name, "_INTERNAL_") && !strings.Contains(name, "__nv_") &&
+		!strings.Contains(name, " at ") {
+		return name
+	}
+	for _, form := range unit {
+		name = replaceGroup(form, name, func(file string) string {
+			if strings.HasPrefix(file, "_Z") {
+				return file
+			}
+			return r.Path(file)
+		})
+	}
+	return name
+}
+
+// unit are names with a file in them, which is the group. Clang's lambdas, initializers, and nvcc's names, in which hashes
+// of the path are around it.
+var unit = []*regexp.Regexp{
+	regexp.MustCompile(`\((?:lambda|anonymous \w+|unnamed \w+) at ([^()]+?):\d+:\d+\)`),
+	regexp.MustCompile(`_GLOBAL__(?:sub_)?[ID]_([\w.+-]+)`),
+	regexp.MustCompile(`(?:_GLOBAL__N__|_INTERNAL_|__nv_static_\d+__)([0-9a-f]{8}_\d+_\w+?_[0-9a-f]{8}(?:_\d+)?)(?:\b|__|::)`),
+}
+
+// replaceGroup replaces the first group of each match.
+func replaceGroup(form *regexp.Regexp, text string, by func(string) string) string {
+	var b strings.Builder
+	end := 0
+	for _, m := range form.FindAllStringSubmatchIndex(text, -1) {
+		b.WriteString(text[end:m[2]])
+		b.WriteString(by(text[m[2]:m[3]]))
+		end = m[3]
+	}
+	b.WriteString(text[end:])
+	return b.String()
+}
+
 var (
-	mail       = regexp.MustCompile(`[\w.+-]+@[\w-]+(?:\.[\w-]+)*\.[A-Za-z]{2,}`)
+	// division is an operator that looks like a path.
+	division   = regexp.MustCompile(`^[^/\\]*\boperator ?/=?[^/\\]*$`)
 	identifier = regexp.MustCompile(`[\pL_][\pL\pM\pN_]*`)
-	dunder     = regexp.MustCompile(`^__\w+__$`)
+	plumbing   = regexp.MustCompile(`^_?_?Py(?:Eval|Object|Function)_`)
 	entry      = regexp.MustCompile(`^__libc_start_(?:call_)?main(?:_impl|_alias_\d+)?$`)
 	syntax     = map[string]bool{"lambda": true, "locals": true, "listcomp": true, "genexpr": true, "dictcomp": true,
 		"setcomp": true, "module": true}
-	isHex = regexp.MustCompile(`^0x[0-9a-fA-F]+$`)
+	isHex = regexp.MustCompile(`^0x[0-9a-fA-F]{1,16}$`)
 )
 
 // code replaces the words of names in code, but for those that judgments ask for: as many words as there were.
 func (r *Redactor) code(name string) string {
 	return identifier.ReplaceAllStringFunc(name, func(id string) string {
 		switch {
-		case dunder.MatchString(id), syntax[id], made.FindString(id) == id:
+		case special()[id], syntax[id], made.FindString(id) == id:
 			return id
 		}
 		return r.words(Functions, id, judgedWords(), judgedParts, nil)
@@ -64,8 +106,16 @@ func (r *Redactor) code(name string) string {
 // words replaces words of letters but for known ones and known parts of them, and beginnings.
 func (r *Redactor) words(kind Kind, text string, known map[string]bool, parts, begins []string) string {
 	var b strings.Builder
-	for _, w := range split(text) {
+	for _, w := range splitIDs(text, known, parts) {
 		lower := strings.ToLower(w)
+		switch {
+		case made.FindString(w) == w:
+			b.WriteString(w)
+			continue
+		case isID(w):
+			b.WriteString(r.pseudonym(kind, w))
+			continue
+		}
 		if !isWord(w) || known[lower] {
 			b.WriteString(w)
 			continue
@@ -145,9 +195,15 @@ func (r *Redactor) symbol(name string) string {
 		end = m[1]
 		inside := strings.HasSuffix(between, "::")
 		switch {
-		case symbols.MatchString(id), !strings.Contains(id, "::") && (ofC()[id] || isPublic(id)), inside && kept:
+		case !strings.Contains(id, "::") && (ofC()[id] || isPublic(id)):
+			b.WriteString(id) // as much torch's as what is before
+		case symbols.MatchString(id), inside && kept, common().MatchString(id) && allOf(id, torchWords(), cWords(), ofC(), public()):
 			b.WriteString(r.keep(id))
 			kept = true
+		case plumbing.MatchString(id): // its beginning tells that nobody wants to see it
+			at := len(plumbing.FindString(id))
+			b.WriteString(id[:at] + r.words(Functions, id[at:], judgedWords(), judgedParts, nil))
+			kept = false
 		default:
 			kept = false
 			for i, part := range strings.Split(id, "::") {
@@ -162,16 +218,51 @@ func (r *Redactor) symbol(name string) string {
 	return b.String()
 }
 
+// allOf reports whether all words of a name are in one of some lists.
+func allOf(name string, lists ...map[string]bool) bool {
+	for _, w := range split(name) {
+		if isWord(w) && !slices.ContainsFunc(lists, func(l map[string]bool) bool { return l[strings.ToLower(w)] }) {
+			return false
+		}
+	}
+	return !longNumber.MatchString(name)
+}
+
 // scope is the name of a scope or a phase: its words, but for those that torch has and that judgments ask for.
 func (r *Redactor) scope(name string) string {
 	var b strings.Builder
-	for _, w := range regexp.MustCompile(`[\pL\pM]+|[^\pL\pM]+`).FindAllString(name, -1) {
-		if isWord(w) && !scopeWords()[strings.ToLower(w)] {
-			w = r.words(Scopes, strings.ToLower(w), scopeWords(), scopeParts, releases)
+	end := 0
+	for _, m := range append(ids().FindAllStringIndex(name, -1), []int{len(name), len(name)}) {
+		for _, run := range between.FindAllString(name[end:m[0]], -1) {
+			if isID(run) && !scopeParted(run) {
+				b.WriteString(r.pseudonym(Scopes, run))
+				continue
+			}
+			for _, w := range lettered.FindAllString(run, -1) {
+				if isWord(w) && !scopeWords()[strings.ToLower(w)] {
+					w = r.words(Scopes, strings.ToLower(w), scopeWords(), scopeParts, releases)
+				}
+				b.WriteString(w)
+			}
 		}
-		b.WriteString(w)
+		if end = m[1]; m[0] < end {
+			b.WriteString(r.pseudonym(Addresses, name[m[0]:end]))
+		}
 	}
 	return b.String()
+}
+
+var (
+	between  = regexp.MustCompile(`[\pL\pM\pN]+|[^\pL\pM\pN]+`)
+	lettered = regexp.MustCompile(`[\pL\pM]+|[^\pL\pM]+`)
+)
+
+// scopeParted reports whether a word of scopes is in letters with digits: "step12batch3".
+func scopeParted(run string) bool {
+	return slices.ContainsFunc(lettered.FindAllString(run, -1), func(w string) bool {
+		w = strings.ToLower(w)
+		return len(w) >= 4 && (scopeWords()[w] || slices.ContainsFunc(scopeParts, func(p string) bool { return strings.Contains(w, p) }))
+	})
 }
 
 // isPublic reports whether all words of a text are public, and whether there is one.
@@ -206,8 +297,11 @@ func (r *Redactor) Name(file string) string {
 	var b strings.Builder
 	if m := dumped.FindStringSubmatch(stem); m != nil && !rankLike.MatchString(m[1]) && !numbered.MatchString(m[1]) {
 		b.WriteString(r.pseudonym(Names, m[1]) + m[2])
-	} else if !address.MatchString(stem) {
-		for _, w := range parts.FindAllString(stem, -1) {
+		stem = ""
+	}
+	end := 0
+	for _, m := range append(hosts().FindAllStringIndex(stem, -1), []int{len(stem), len(stem)}) {
+		for _, w := range parts.FindAllString(stem[end:m[0]], -1) {
 			switch {
 			case rankLike.MatchString(w), isPublic(w) && !strings.ContainsAny(w, "0123456789"),
 				strings.Trim(w, "_-. ") == "", made.FindString(w) == w:
@@ -218,8 +312,9 @@ func (r *Redactor) Name(file string) string {
 				b.WriteString(r.pseudonym(Names, w))
 			}
 		}
-	} else {
-		b.WriteString(r.pseudonym(Names, stem))
+		if end = m[1]; m[0] < end {
+			b.WriteString(r.pseudonym(Names, stem[m[0]:end]))
+		}
 	}
 	return b.String() + ends
 }
@@ -239,7 +334,10 @@ func (r *Redactor) Given(file string) string {
 var (
 	parts = regexp.MustCompile(`[\pL\pM\pN]+|[^\pL\pM\pN]+`)
 	// dumped is HOST_PID.TIME, as torch.profiler names what it writes.
-	dumped   = regexp.MustCompile(`^(.+?)((?:_|\.)\d+\.\d{10,})$`)
+	dumped = regexp.MustCompile(`^(.+?)((?:_|\.)\d+\.\d{10,})$`)
+	// hosts are addresses, and what is named after one; ids of containers.
+	hosts = lazily(`(?:[A-Za-z][A-Za-z0-9]*-)*` + dashed + `(?:\.[A-Za-z][A-Za-z0-9-]*)*|` + ip + `|` +
+		`[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}`)
 	numbered = regexp.MustCompile(`^(?i:rank|step|epoch|iter|iteration|device|cuda|gpu|stage|tp|pp|dp|local|global)\d{1,7}$`)
 )
 
@@ -254,9 +352,24 @@ func (r *Redactor) Message(text string, given []string) string {
 			text = strings.ReplaceAll(text, abs, name)
 		}
 		text = strings.ReplaceAll(text, g, name)
+		if _, rest, ok := strings.Cut(g, "://"); ok { // a host may be named after its first part
+			for _, part := range strings.Split(rest, "/") {
+				if len(part) > 2 {
+					text = strings.ReplaceAll(text, part, r.Name(part))
+				}
+			}
+		}
 		if base := filepath.Base(g); len(base) > 2 {
 			text = strings.ReplaceAll(text, base, name)
 		}
 	}
-	return text
+	return hostname.ReplaceAllStringFunc(text, func(host string) string {
+		if endings()[filepath.Ext(host)] || made.MatchString(host) && strings.Count(host, ".") < 3 {
+			return host
+		}
+		return r.pseudonym(Addresses, host)
+	})
 }
+
+// hostname is one with its domain.
+var hostname = regexp.MustCompile(`\b[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+\.[a-z]{2,}\b`)

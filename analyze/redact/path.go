@@ -21,14 +21,15 @@ var (
 		`torch-\d+(?:\.\d+)*(?:\+(?:cpu|cu\d+|rocm[\d.]+|xpu))?(?:\.dist-info|\.data)?|` +
 		`v?\d{1,3}|v?\d+(?:\.\d+){1,2}|[a-z]:)$`)
 	cell      = regexp.MustCompile(`^<(ipython-input-\d+)-[^>]*>$`)
-	shared    = regexp.MustCompile(`^(.+?)(\.so(?:\.[\d.]+)?|\.(?:cpython-\d+[a-z]*(?:-(?:` + machines + `))?|abi3)\.so)$`)
-	libraries = regexp.MustCompile(`^lib(?:torch(?:_cpu|_cuda|_cuda_linalg|_hip|_xpu|_python|_global_deps)?|` +
+	shared    = lazily(`^(.+?)(\.so(?:\.[\d.]+)?|\.(?:cpython-\d+[a-z]*(?:-(?:` + machines + `))?|abi3)\.so)$`)
+	libraries = lazily(`^lib(?:torch(?:_cpu|_cuda|_cuda_linalg|_hip|_xpu|_python|_global_deps)?|` +
 		`c10(?:_cuda|_hip|_xpu)?|caffe2_nvrtc|cuda|cudart|cudadevrt|` +
 		`cu(?:blas|blasLt|dnn|fft|file|pti|rand|solver|solverMg|sparse|sparseLt|tensor|inj64)[\d.]*|cudnn_[a-z]+_(?:infer|train)|` +
 		`cudnn_(?:adv|cnn|ops|graph|heuristic|engines_[a-z_]+)|nvrtc|nvrtc-builtins|nvToolsExt|nvJitLink|nvidia-ml|` +
 		`nvshmem_host|nvinfer|nccl|c|m|pthread|stdc\+\+|gcc_s|dl|rt|gomp|` +
 		`python[\d.]*[a-z]?|amdhip64|rocblas|MIOpen|hsa-runtime64|ascendcl|shm|mkl_[a-z0-9_]+|iomp5)$`)
-	whole = regexp.MustCompile(`^<eval_with_key>\.\d+$|^<(?:string|stdin|unknown|console|module|lambda|__array_function__ internals)>$`)
+	whole = regexp.MustCompile(`^<eval_with_key>\.\d+$|` +
+		`^<(?:string|stdin|unknown|console|module|lambda|__array_function__ internals|unwind unsupported)>$`)
 	// built are parts of paths below which the code of torch, of Python and of C's library was built.
 	built      = regexp.MustCompile(`(?:^|/)(` + torchFolders + `|(?:Objects|Python|Modules|Include|Programs|sysdeps|nptl|csu)/)`)
 	torchBuilt = regexp.MustCompile(`^` + torchFolders)
@@ -51,6 +52,9 @@ func (r *Redactor) path(file string) string {
 	}
 	if strings.HasPrefix(file, "<") {
 		return r.noFile(file)
+	}
+	if isC.MatchString(file) && !strings.ContainsAny(file, `/\`) {
+		return r.listed(file, torchWords()) // as torch's builds name their files
 	}
 	at, words := r.known(file)
 	var b strings.Builder
@@ -173,8 +177,8 @@ func (r *Redactor) part(part string, isFile bool) string {
 	case strings.HasPrefix(part, "fx_generated__"):
 		return "fx_generated__" + r.pseudonym(Paths, part[len("fx_generated__"):])
 	}
-	if m := shared.FindStringSubmatch(part); m != nil && isFile {
-		if libraries.MatchString(m[1]) {
+	if m := shared().FindStringSubmatch(part); m != nil && isFile {
+		if libraries().MatchString(m[1]) {
 			return part
 		}
 		return r.pseudonym(Paths, m[1]) + m[2]
@@ -190,6 +194,9 @@ func (r *Redactor) part(part string, isFile bool) string {
 		ext = ""
 	}
 	stem := strings.TrimSuffix(part, ext)
+	if made.FindString(stem) == stem {
+		return part
+	}
 	for _, known := range []string{"cache_utils", "Register", "Redispatch", "Conv_v7", "Conv_v8"} {
 		if rest, ok := strings.CutPrefix(stem, known); ok && isFile {
 			if rest == "" {
@@ -207,7 +214,7 @@ func (r *Redactor) part(part string, isFile bool) string {
 			return r.pseudonym(Paths, name) + "-" + rest + ext
 		}
 	}
-	if stems()[strings.ToLower(stem)] {
+	if stems()[strings.ToLower(stem)] || isFile && isC.MatchString(part) && pythonSources()[stem] {
 		return part
 	}
 	if isFile && pythonProgram.MatchString(part) {

@@ -91,6 +91,9 @@ func (r *Redactor) pseudonym(kind Kind, word string) string {
 		return p
 	}
 	p := r.of(word)
+	for again := word; r.was[p] != ""; p = r.of(again) { // no two words have the same
+		again += "\x00"
+	}
 	r.now[word], r.was[p] = p, word
 	return p
 }

@@ -83,6 +83,14 @@ func TestTexts(t *testing.T) {
 		{`{"user_metadata": "{\"a\": [\"10.1.2.3\", \"00:11:22:33:44:55\", \"10:20:30\", 1.5]}"}`,
 			`{"user_metadata": "{\"a\": [\"x\", \"x\", \"10:20:30\", 1.5]}"}`},
 		{`{"user_metadata": "1.2.3.4"}`, `{"user_metadata": "x"}`},
+		{`{"user_metadata": ["123456789012", "+49 30 1234567", "4111 1111 1111 1111", "17", "10:20:30"]}`,
+			`{"user_metadata": ["x", "x", "x", "17", "10:20:30"]}`},
+		{`{"badge": "123456789", "phone": "+49 30 1234567", "total": "85899345920", "gpu_name": "NVIDIA A100-SXM4-80GB"}`,
+			`{"x": "x", "x": "x", "total": "85899345920", "gpu_name": "NVIDIA A100-SXM4-80GB"}`},
+		{`{"external_annotations": [{"name": "step 3 of 1f0c9b1e-aaaa-4bbb-8ccc-9d8e7f6a5b4c"}, {"name": "deadbeef1234567 step_12_batch_3"},
+{"name": "ip-10-1-2-3 aa:bb:cc:dd:ee:ff a@b.com"}, {"name": "account 123456789012 epoch1step2"}]}`,
+			`{"external_annotations": [{"name": "step 3 x x"}, {"name": "x step_12_batch_3"},
+{"name": "x x x"}, {"name": "x x epoch1step2"}]}`},
 		{`{"env": {"env.NCCL_DEBUG": "INFO", "library.acme": "1.2", "library.vllm": "0.9", "ACME_TOKEN": "1"}}`,
 			`{"env": {"env.NCCL_DEBUG": "INFO", "library.x": "1.2", "library.vllm": "0.9", "X_X": "1"}}`},
 		{`{"name": "at 10:20:30 from 00:11:22:33:44:55 and 2001:10::1"}`, `{"name": "x"}`},
@@ -109,6 +117,13 @@ func TestTexts(t *testing.T) {
 	for text, want := range map[string]string{
 		"10:20:30 at fe80::1, 2001:10::1, 00:11:22:33:44:55": "10:20:30 at x, x, x",
 		"at::cuda::malloc": "at::cuda::malloc",
+		"from ip-10-1-2-3.ec2.internal, AA-BB-CC-DD-EE-FF": "from x, x",
+		"as arn:aws:iam::123456789012:role/acme":           "as x",
+		"user ghp_16C7e42F292c6912E7710c838347Ae178B4a":    "user x_x",
+		"key 0123456789abcdef0123456789abcdef01234567":     "key x",
+		"pod/acme-7d9f8b6c5-x2x4z 0x7f00":                  "x/x 0x7f00",
+		"GPU 0 serial number: 1563221017234":               "GPU 0 x x: x",
+		"NVIDIA H100 80GB HBM3":                            "NVIDIA H100 80GB HBM3",
 	} {
 		r := redact.New(nil, false)
 		var b strings.Builder
@@ -121,10 +136,51 @@ func TestTexts(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"gpu-node-17_4242.1700000000000.pickle": "x_4242.1700000000000.pickle", "rank_17.pickle": "rank_17.pickle",
-		"alice-rank3.pickle": "x-rank3.pickle",
+		"alice-rank3.pickle": "x-rank3.pickle", "ip-10-1-2-3_rank0.pickle": "x_rank0.pickle",
+		"1f0c9b1e-aaaa-4bbb-8ccc-9d8e7f6a5b4c.pickle": "x.pickle",
 	} {
 		if got := made.ReplaceAllString(redact.New(nil, false).Name(name), "$1"); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestNames is what becomes of names of functions; x stands for a pseudonym.
+func TestNames(t *testing.T) {
+	made := regexp.MustCompile(`(?i)(x)[a-z0-9]{9}`)
+	for name, want := range map[string][2]string{ // names, strict
+		"acme_loss":                       {"acme_loss", "x_x"},
+		"__getitem__":                     {"__getitem__", "__getitem__"},
+		"__acme__":                        {"__acme__", "__x__"},
+		"at::native::add":                 {"at::native::add", "at::native::add"},
+		"acme::(anonymous namespace)::go": {"acme::(anonymous namespace)::go", "x::(anonymous namespace)::x"},
+		"torch::cuda::(anonymous namespace)::gather_with_cpp()": {"torch::cuda::(anonymous namespace)::gather_with_cpp()",
+			"torch::cuda::(anonymous namespace)::gather_with_cpp()"},
+		"torch::f(acme::T*)":                           {"torch::f(acme::T*)", "torch::f(x::X*)"},
+		"cutlass::gemm::device::Gemm<acme::E>":         {"cutlass::gemm::device::Gemm<acme::E>", "cutlass::gemm::device::Gemm<x::X>"},
+		"cutlass::gemm::device::AcmeGemm":              {"cutlass::gemm::device::AcmeGemm", "x::x::device::XX"},
+		"_PyEval_EvalFrameDefault":                     {"_PyEval_EvalFrameDefault", "_PyEval_EvalFrameDefault"},
+		"PyInit_acme":                                  {"PyInit_acme", "XInit_x"},
+		"cudaAcme":                                     {"cudaAcme", "xX"},
+		"_GLOBAL__sub_I_acme.cpp":                      {"_GLOBAL__sub_I_x.cpp", "_X__x_X_x.cpp"},
+		"acme::f()::(lambda at /home/a/k.cu:3:5)":      {"acme::f()::(lambda at /home/x/x.cu:3:5)", "x::x()::(lambda at /x/x/x.x:3:5)"},
+		"_GLOBAL__N__0a1b2c3d_4_acme_cu_9d8e7f6a::run": {"_GLOBAL__N__x::run", "_X__X__x::x"},
+		"run of a@b.com":                               {"run of x", "x x x@x.x"},
+	} {
+		for i, strict := range []bool{false, true} {
+			r := redact.New(nil, strict)
+			var b strings.Builder
+			in := `{"frames": [{"filename": "k.cpp", "name": "` + name + `"}]}`
+			if strings.HasPrefix(name, "acme_") || strings.HasPrefix(name, "__") || strings.HasPrefix(name, "run") {
+				in = strings.Replace(in, "k.cpp", "k.py", 1)
+			}
+			if err := r.Copy(&b, bufio.NewReader(strings.NewReader(in))); err != nil {
+				t.Fatal(err)
+			}
+			_, got, _ := strings.Cut(made.ReplaceAllString(b.String(), "$1"), `"name": "`)
+			if got = strings.NewReplacer(`"}]}`, "", `\u003c`, "<", `\u003e`, ">").Replace(got); got != want[i] {
+				t.Errorf("%s (strict %v): %s, want %s", name, strict, got, want[i])
+			}
 		}
 	}
 }

@@ -74,17 +74,25 @@ func (r *Redactor) text(at rewrite.Place, text string) string {
 	if at.Above == "allocator_settings" || at.Key == "allocator_settings" || strings.HasPrefix(at.Key, "alloc.") {
 		return r.tokens(text)
 	}
-	return r.value(text)
+	return r.value(text, isPublic(at.Key) || at.Key == "")
 }
 
-// value is any other text: as it is where all its words are public, by parts where it is a path, else as a whole.
-func (r *Redactor) value(text string) string {
-	return r.often(2, text, "", func() string {
+// value is any other text: as it is where all its words are public, by parts where it is a path, else as a whole. Numbers
+// are kept, and what is like one if it is known what of; of the rest those that are too short to be anybody's.
+func (r *Redactor) value(text string, known bool) string {
+	of := ""
+	if known {
+		of = "known"
+	}
+	return r.often(2, text, of, func() string {
 		switch {
-		case made.FindString(text) == text, isPlain(text):
+		case made.FindString(text) == text, isPlain(text) && (known || isPublic(text) && !longNumber.MatchString(text)),
+			smallNumber.MatchString(text), moment.MatchString(text), strings.Trim(text, "() ,0[]") == "":
 			return text
 		case strings.HasPrefix(text, "/") && !strings.Contains(text, " "):
 			return r.Path(text)
+		case strings.HasPrefix(text, "NVIDIA "), strings.HasPrefix(text, "AMD "), strings.HasPrefix(text, "Intel"):
+			return r.line(text)
 		case strings.HasPrefix(text, "GPU-"), strings.HasPrefix(text, "MIG-"):
 			return text[:4] + r.pseudonym(Addresses, text[4:])
 		}
@@ -94,6 +102,9 @@ func (r *Redactor) value(text string) string {
 
 var (
 	plainNumber = regexp.MustCompile(`^[-+\d.,:/ eExX_()\[\]]*$`)
+	// smallNumber is none of a person, an account or a thing; moment is a time.
+	smallNumber = regexp.MustCompile(`^[-+]?\d{0,6}(?:\.\d+)?(?:[eE][-+]?\d{1,3})?$`)
+	moment      = regexp.MustCompile(`^(?:\d{4}[-/]\d\d[-/]\d\d)?[ T]?(?:\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?)?Z?$`)
 	// colons are those of addresses of IPv6 and of network cards, which a time has fewer of.
 	colons = regexp.MustCompile(`::|(?:\w*:){4}`)
 	// variables are the keys that the recorder writes of a process's environment.
@@ -159,7 +170,7 @@ func (r *Redactor) metadata(text string) string {
 }
 
 func (r *Redactor) note(text string) string {
-	if text == "" || isPlain(text) {
+	if text == "" || isPublic(text) && isPlain(text) || smallNumber.MatchString(text) || moment.MatchString(text) {
 		return text
 	}
 	return r.pseudonym(Notes, text)
@@ -169,19 +180,17 @@ func (r *Redactor) note(text string) string {
 func (r *Redactor) tokens(text string) string { return r.line(text) }
 
 var (
-	address = regexp.MustCompile(`\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b`)
+	address = regexp.MustCompile(`\b` + ip + `\b`)
 	frame   = regexp.MustCompile(`^(.*\bFile ")([^"]*)(", line \d+)(?:(, in )(.*))?$`)
-	// piece cuts a line: URLs, mail addresses, UUIDs, addresses of IPv4, of IPv6 and of network cards, paths, hexadecimal
-	// numbers, numbers with letters, and words.
-	piece = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^\s"'<>]+` +
-		`|[^\s"'<>()\[\],;]+@[^\s"'<>()\[\],;]+` +
-		`|[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}` +
-		`|\b\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}\b` +
-		`|\b[0-9a-fA-F]{1,4}(?::[0-9a-fA-F]{0,4}){3,}\b|\b[0-9a-fA-F]{2,4}::[0-9a-fA-F]+\b` +
+	// piece cuts a line: ids, paths, hexadecimal numbers, numbers with letters, and words.
+	piece = lazily(idForms +
 		`|(?:[A-Za-z]:)?[^\s"'(),:;|=<>\[\]{}*/\\]*(?:[/\\][^\s"'(),:;|=<>\[\]{}*/\\]+)+[/\\]?` +
 		`|[0-9][\pL\pM\pN_]*[\pL_][\pL\pM\pN_]*|[\pL_][\pL\pM\pN_]*`)
 	measured = regexp.MustCompile(`^[0-9]+(?:[eE][0-9]+|[KMGTkmgt]?i?[Bb]|[WCMxs]|ms|us|ns|st|nd|rd|th)?$`)
-	hexOnly  = regexp.MustCompile(`[a-fA-F]`)
+	// graphics are parts of the names of GPUs.
+	graphics = regexp.MustCompile(`^(?:K80|M60|P4|P40|P100|V100[A-Z]?|T4|A(?:2|10G?|16|30|40|100|800|[2-6]000)|H(?:20|100|200|800)|` +
+		`L(?:4|20|40S?)|B[123]00|G[HB][23]00|MI\d{2,3}[XA]?|SXM\d?|PCIe|HBM\de?|NVL\d*|Instinct|Radeon|Xe|Arc|Ada|Blackwell)$`)
+	hexOnly = regexp.MustCompile(`[a-fA-F]`)
 )
 
 // line redacts a line of text: of a traceback it keeps what a frame has, of any other the public words and numbers.
@@ -193,25 +202,33 @@ func (r *Redactor) line(line string) string {
 		}
 		return out
 	}
-	return piece.ReplaceAllStringFunc(line, func(w string) string {
+	if strings.Contains(line, "erial") || strings.Contains(line, "ERIAL") {
+		line = replaceGroup(serial(), line, func(n string) string {
+			if !digits.MatchString(n) {
+				return n
+			}
+			return r.pseudonym(Addresses, n)
+		})
+	}
+	return piece().ReplaceAllStringFunc(line, func(w string) string {
 		switch {
 		case made.FindString(w) == w, isHex.MatchString(w), measured.MatchString(w), strings.Trim(w, "_") == "":
 			return w
-		case strings.Contains(w, "://"), strings.Contains(w, "@"), address.MatchString(w):
+		case strings.Contains(w, "://"), strings.Contains(w, "@"), strings.HasPrefix(w, "arn:"), address.MatchString(w):
 			return r.pseudonym(Addresses, w)
 		case strings.Contains(w, ":") && !strings.ContainsAny(w, `/\`):
 			if !hexOnly.MatchString(w) && !colons.MatchString(w) {
 				return w // a time
 			}
 			return r.pseudonym(Addresses, w)
-		case strings.Count(w, "-") == 4 && len(w) == 36:
+		case ids().FindString(w) == w:
 			return r.pseudonym(Addresses, w)
 		case strings.ContainsAny(w, `/\`):
 			if isPlain(w) || w == "N/A" {
 				return w
 			}
 			return r.Path(w)
-		case isPublic(w):
+		case isPublic(w), graphics.MatchString(w):
 			return w
 		}
 		return r.words(Words, w, public(), nil, nil)

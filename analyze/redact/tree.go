@@ -209,7 +209,7 @@ winsound wsgiref xdrlib xml xmlrpc zipapp zipfile zipimport zlib zoneinfo`)
 // pythonSources are folders and files, without their endings, of the sources of Python and of C's library that are in stacks.
 var pythonSources = sync.OnceValue(func() map[string]bool {
 	return set(`
-objects python modules include programs internal cpython sysdeps nptl csu x86_64 aarch64 i386 arm powerpc powerpc64le s390x
+objects python modules include programs internal cpython sysdeps nptl csu x86 x86_64 aarch64 i386 arm powerpc powerpc64le s390x
 generic posix unix sysv linux elf stdlib . ..
 abstract boolobject bytesobject bytearrayobject call capsule cellobject classobject codeobject descrobject dictobject enumobject
 exceptions fileobject floatobject frameobject funcobject genericaliasobject genobject iterobject listobject longobject

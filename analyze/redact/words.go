@@ -129,14 +129,60 @@ var endings = sync.OnceValue(func() map[string]bool {
 .parquet .pb .folded .svg .png .pdf .md`)
 })
 
-// symbols begin names of C++ and C that are those of torch, of what it is built on, and of Python.
-var symbols = regexp.MustCompile(`^(?:at|c10|c10d|caffe2|torch|std|__gnu_cxx|__cxxabiv1|cub|thrust|pybind11|cutlass|cute|nvfuser|` +
-	`cudnn|cudnn_frontend|onnx|fmt|tensorpipe|gloo|nccl|moodycamel|unwind|c10_npu|at_npu|torch_npu|c10_hip|sycl|dnnl|ideep)::|` +
-	`^(?:_?_?Py[A-Z_]\w*|__Pyx_\w*|cu[A-Z]\w*|` +
+// symbols begin names of C++ that are torch's and its language's.
+var symbols = regexp.MustCompile(`^(?:at|c10|c10d|caffe2|torch|std|__gnu_cxx|__cxxabiv1|onnx|c10_npu|at_npu|torch_npu|c10_hip)::`)
+
+// common begin names of C++ and C of what torch is built on, and of Python: theirs if they are made of words that these
+// have (cWords), since programs put code of their own there, and name it alike.
+var common = lazily(`^(?:cub|thrust|pybind11|cutlass|cute|nvfuser|cudnn|cudnn_frontend|fmt|tensorpipe|gloo|nccl|` +
+	`moodycamel|unwind|sycl|dnnl|ideep)::|^(?:_?_?Py[A-Z_]\w*|__Pyx_\w*|cu[A-Z]\w*|` +
 	`(?:cuda|cublas|cublasLt|cudnn|cusparse|cusolver|cufft|hip|rocblas|miopen|nccl|mkl|dnnl)[A-Z_]\w*|` +
-	`THP\w+|_?_?libc_\w+|_start|main|start_thread|__?clone3?|execute_native_thread_routine|dlopen|dlsym|malloc|free|` +
+	`THP\w+|CU[a-z]+_st|binary_i?op1?|_?_?libc_\w+|` +
+	`_start|main|start_thread|__?clone3?|execute_native_thread_routine|dlopen|dlsym|malloc|free|` +
 	`_?object_vacall|method_vectorcall\w*|cfunction_\w+|slot_\w+|type_call|tuple\w*|builtin_\w+|run_mod|run_eval_code_obj|` +
 	`pymain_\w+|pyrun_\w+|unknown|ThreadPool|run_conv_plan|gemm\w*|sgemm\w*|functorch)$`)
+
+// cWords are words of such names that torchWords and ofC lack.
+var cWords = sync.OnceValue(func() map[string]bool {
+	return set(`abort access activation address agent algo alias all alloc any args argument ascii ast async attr attribute attributes
+backward batch batched bfloat bias binary block blocks broadcast builtin bytes cached call calloc calls cast caster
+cell cfunction clear clone cluster code collective comm complex config constant context conv convolution cooperative
+coro counting cpp create ctx cu cub cublas cucontext cuda cudart cudnn cuevent custream cute cutlass data dealloc
+decref default del delitem descr descriptor destroy detail device dgemm dict discard dispatch dispatcher dlopen dlsym
+dnnl double dropout dtype each end engine ensure epilogue err eval evaluate event ex exception exec execute execution
+export extra fast fastcall fetch file filter finalize flags float for format forward frame free function functor
+gather geam gemm gemv gen generator generic getattr getattro getitem gil gloo granularity graph group grouped half
+handle hash heuristic hgemm hip histogram host if impl import incref init initialize instantiate interactive internal
+interp iop iter iterator kernel kernels keyword keywords kw kwds kwnames launch layout libc list load loader long
+lookup loop main mainloop malloc map mapping matmul mem memcpy memset merge method miopen mkl mod module mp mro native
+nb nccl nd new next no noargs node normalization number ob obj objargs object occupancy occurred one op op_ par parser
+peer pending permutation plan pointer policy pool pooling preconfig prepend primary process properties ptr py pybind
+pymain pyrun pyx query radix rank raw ready realloc recv reduce ref reference release repr reserve restore retain
+return richcompare rnn roc rocblas routine run runtime save scan scatter segmented select send seq sequence set
+setattr setattro setitem sgemm shape simple size slice slot softmax sort sq st stack stackref start state status
+storage str stream stride strided string synchronize system tagged tensor tensorpipe tfloat thp thread thrust tile to
+tp traceback transform traverse trsm tstate tuple type ulong unary unchecked unicode unique unload unmap unwind
+unwinder utf vacall value varargs variable vectorcall visit wait warp workspace wrap wrapper zip`)
+})
+
+// special are the names of methods that Python and libraries call.
+var special = sync.OnceValue(func() map[string]bool {
+	out := map[string]bool{}
+	for name := range set(`init call new del enter exit aenter aexit aiter anext await iter next len length_hint contains repr str bytes
+hash bool int float complex index format round trunc floor ceil sizeof dir doc dict module name qualname annotations annotate slots
+getattr getattribute setattr delattr getitem setitem delitem missing reversed get set delete set_name init_subclass
+class_getitem prepare instancecheck subclasscheck subclasshook copy deepcopy reduce reduce_ex getstate setstate getnewargs
+getnewargs_ex replace post_init create_fn build_class import main file all path fspath buffer release_buffer closure class
+eq ne lt le gt ge add sub mul matmul truediv floordiv mod divmod pow lshift rshift and or xor neg pos abs invert
+radd rsub rmul rmatmul rtruediv rfloordiv rmod rdivmod rpow rlshift rrshift rand ror rxor
+iadd isub imul imatmul itruediv ifloordiv imod ipow ilshift irshift iand ior ixor
+torch_function torch_dispatch tensor_flatten tensor_unflatten array array_function array_ufunc array_interface array_priority
+array_wrap cuda_array_interface dlpack dlpack_device coerce_same_metadata_as_tangent coerce_tangent_metadata
+obj_flatten obj_unflatten fx_create_arg fx_repr jit_unused_properties constants getitems wrapped self func`) {
+		out["__"+name+"__"] = true
+	}
+	return out
+})
 
 // ofC are words of the language between names.
 var ofC = sync.OnceValue(func() map[string]bool {
