@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/snapana/snapana/snapshot/rewrite"
+	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
 // text says what becomes of a text at a place.
@@ -125,11 +127,14 @@ func (r *Redactor) key_(above, text string) string {
 		if m := variables.FindStringSubmatch(text); m[1] == "" || isPackage(m[1]) {
 			return r.keep(text)
 		}
-	case isPlain(text) || lower == "n/a":
+	case recorded()[text], isPlain(text) || lower == "n/a":
 		return text
 	}
 	return r.words(Keys, text, public(), nil, nil)
 }
+
+// recorded are the keys of .snapana files.
+var recorded = sync.OnceValue(sidecar.Keys)
 
 // class is a class with its module: of the program's own modules only the name of the class stays, unless that must go.
 func (r *Redactor) class(text string) string {

@@ -45,6 +45,30 @@ func tableOf(t reflect.Type) map[string]field {
 	return table
 }
 
+// Keys are those of all records of the format, and of what is in them. Those of an env are not among them.
+func Keys() map[string]bool {
+	keys := map[string]bool{"type": true}
+	addKeys(keys, reflect.TypeFor[Run]())
+	return keys
+}
+
+func addKeys(keys map[string]bool, t reflect.Type) {
+	for t.Kind() == reflect.Slice || t.Kind() == reflect.Pointer || t.Kind() == reflect.Map {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct {
+		return
+	}
+	for key := range tableOf(t) {
+		keys[key] = true
+	}
+	for f := range t.Fields() {
+		if f.Tag.Get("msgpack") != "" || f.Tag.Get("record") != "" {
+			addKeys(keys, f.Type)
+		}
+	}
+}
+
 // decoder turns records into the runs of a File.
 type decoder struct {
 	cursor
