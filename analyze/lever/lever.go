@@ -184,9 +184,10 @@ func (f *finder) largest(sums []category.Sum) {
 			stacks[f.t.Lives[row].Stack] += f.t.Lives[row].Rounded
 		}
 	}
-	sites := map[string]int64{}
+	sites, losses := map[string]int64{}, map[string]int64{}
 	for id, bytes := range stacks {
 		sites[f.site(id)] += bytes
+		losses[f.loss(id)] += bytes
 	}
 	delete(sites, "")
 	for site, bytes := range sites {
@@ -194,7 +195,11 @@ func (f *finder) largest(sums []category.Sum) {
 			v.Site, v.AtSite = site, n
 		}
 	}
-	v.Function = f.loss(sums[0].Stacks[0])
+	for loss, bytes := range losses {
+		if 2*units.Size(bytes) > v.Bytes {
+			v.Function = loss
+		}
+	}
 	v.Recomputed = frames.Recomputes(f.s)
 	f.keep(v, f.peak)
 }
