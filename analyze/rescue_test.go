@@ -37,3 +37,32 @@ func TestRescue(t *testing.T) {
 		t.Errorf("the last advice is %q", last)
 	}
 }
+
+// TestEarlyRescue holds that a failure before any backward pass ends with what changes leave up to it, and calls none of
+// them enough.
+func TestEarlyRescue(t *testing.T) {
+	s, err := load.Open(t.Context(), "../fixtures/holders/genuine_oom/snapshot.pickle.zst", load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := analyze.Run(t.Context(), s, analyze.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := r.Verdict.Lead()
+	if f == nil || f.Status != finding.Capacity || f.Evidence.Rescue == nil {
+		t.Fatalf("%s: %+v", r.Verdict.Headline, f)
+	}
+	x := f.Evidence.Rescue
+	if len(x.Fit) < 2 || !x.Early || !x.Ends {
+		t.Fatalf("%+v", x)
+	}
+	for i := range x.Fit {
+		if a := &x.Fit[i]; a.Spare <= 0 || i > 0 && a.Spare > x.Fit[i-1].Spare {
+			t.Errorf("%+v", a)
+		}
+	}
+	if first := f.Next[0]; !strings.Contains(first, x.Fit[0].Spare.String()) || strings.Contains(first, "makes it fit") {
+		t.Errorf("the first advice is %q", first)
+	}
+}

@@ -232,7 +232,7 @@ func rescue(ctx context.Context, s *snapshot.Snapshot, d *Device, a *whatif.Answ
 		return &finding.Rescue{LeftOut: true, Fit: []finding.Amended{}, Short: []finding.Amended{}}
 	}
 	found, err := change.Search(ctx, in, all, sets-len(all))
-	if err != nil || found.Early {
+	if err != nil {
 		return nil
 	}
 	return found.Evidence()

@@ -104,10 +104,15 @@ func (f *Found) enough(o *Outcome) bool {
 
 // Evidence is the search as a finding keeps it: of sets of the same kinds of changes the first.
 func (f *Found) Evidence() *finding.Rescue {
-	out := &finding.Rescue{Fit: []finding.Amended{}, Short: []finding.Amended{}, Ends: f.Cut}
+	out := &finding.Rescue{Fit: []finding.Amended{}, Short: []finding.Amended{}, Ends: f.Cut, Early: f.Early}
 	fit, short := map[string]bool{}, map[string]bool{} // by kinds
-	for i := range f.Tried {
-		t := &f.Tried[i]
+	tried := f.Tried
+	if f.Early { // nothing is known to be enough: what leaves most comes first
+		tried = slices.Clone(tried)
+		slices.SortStableFunc(tried, func(a, b Set) int { return cmp.Compare(b.After.Spare, a.After.Spare) })
+	}
+	for i := range tried {
+		t := &tried[i]
 		kinds := ""
 		v := finding.Amended{Saves: units.Size(f.Before.ReservedPeak - t.After.ReservedPeak), Spare: units.Size(t.After.Spare),
 			Slower: t.Time}
@@ -118,7 +123,7 @@ func (f *Found) Evidence() *finding.Rescue {
 				Modules: a.Modules, Of: a.OfThose})
 		}
 		switch {
-		case *t.After.Served && (!f.enough(&t.After) || t.Time > tooSlow):
+		case *t.After.Served && (!f.Early && !f.enough(&t.After) || t.Time > tooSlow):
 		case *t.After.Served && len(out.Fit) < mostNamed && !fit[kinds]:
 			if len(out.Fit) == 0 && slices.EqualFunc(f.Changes, t.applied, func(a, b Applied) bool { return a.Change == b.Change }) {
 				v.Low, v.High, v.Confidence = units.Size(f.Band.Low), units.Size(f.Band.High), f.Confidence

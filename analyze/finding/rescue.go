@@ -4,14 +4,16 @@ import "github.com/snapana/snapana/analyze/units"
 
 // Rescue is what changes of the program come to for a run that ran out of memory, by replays.
 type Rescue struct {
-	// Fit are changes with which every recorded request is served, the least costly first; Short those that save something
-	// by themselves and are not enough, the one that saves most first.
+	// Fit are changes with which every recorded request is served, the least costly first, or if Early the one that leaves
+	// most first; Short those that save something by themselves and are not enough, the one that saves most first.
 	Fit   []Amended `json:"fit"`
 	Short []Amended `json:"not_enough"`
 	// LeftOut says that none were tried, as the trace is long.
 	LeftOut bool `json:"left_out"`
 	// Ends says that a request failed in the recording: what would have come behind it may need more.
 	Ends bool `json:"ends"`
+	// Early says that it failed before a backward pass was over: what the rest of a step needs is not known.
+	Early bool `json:"ends_in_first_pass"`
 }
 
 // Amended is the run with some changes.

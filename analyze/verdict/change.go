@@ -314,6 +314,9 @@ func rescue(f *finding.Finding) {
 	for i := range r.Short {
 		short = append(short, fmt.Sprintf("%s saves %v", amended(&r.Short[i]), r.Short[i].Saves))
 	}
+	if r.Early && len(r.Fit) > 0 {
+		return // early said it
+	}
 	if len(r.Fit) == 0 {
 		if len(short) > 0 {
 			f.Because("Replayed with changes of the program, the run does not fit: %s.", strings.Join(short, "; "))
@@ -354,6 +357,16 @@ func rescue(f *finding.Finding) {
 		text += " That is up to the request that failed; what comes behind it may need more."
 	}
 	f.Do(text)
+}
+
+// early says what changes leave up to a request that failed before a backward pass was over.
+func early(fit []finding.Amended) string {
+	text := fmt.Sprintf("Replayed up to this request, %s leaves %v free", amended(&fit[0]), fit[0].Spare)
+	if len(fit) > 1 {
+		text += fmt.Sprintf(", %s %v", amended(&fit[1]), fit[1].Spare)
+	}
+	return text + ". In training, gradients and the optimizer's state come on top: the recording ends before it shows " +
+		"how much."
 }
 
 func alone(n int) string {

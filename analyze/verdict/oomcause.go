@@ -177,8 +177,11 @@ func explain(f *finding.Finding) {
 		} else if s != nil {
 			f.Because("Replayed under %d allocator settings, including expandable_segments: %s.", s.Tried, inVain(s))
 		}
-		if c := f.Evidence.Rescue; c == nil || len(c.Fit) == 0 {
+		switch c := f.Evidence.Rescue; {
+		case c == nil || len(c.Fit) == 0:
 			f.Do(needLess)
+		case c.Early:
+			f.Do(early(c.Fit), needLess)
 		}
 		if r.Largest != nil {
 			f.Do("Look at the largest live stacks at the OOM below: each is a candidate for savings.")
