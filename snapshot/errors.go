@@ -24,6 +24,7 @@ const (
 	Text      Stranger = "a text"      // a log, perhaps, or a table
 	Data      Stranger = "data"        // counters, perhaps, as JSON or a pickle
 	Recording Stranger = "a recording" // of the recorder, a .snapana file
+	Digest    Stranger = "a digest"    // of a snapshot, by snapana
 )
 
 func (s Stranger) Error() string { return "not a memory snapshot but " + string(s) }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/snapana/snapana/analyze/frames"
 )
@@ -349,9 +350,9 @@ func (r *Redactor) Message(text string, given []string) string {
 		}
 		name := r.Name(g)
 		if abs, err := filepath.Abs(g); err == nil {
-			text = strings.ReplaceAll(text, abs, name)
+			text = replaceWhole(text, abs, name)
 		}
-		text = strings.ReplaceAll(text, g, name)
+		text = replaceWhole(text, g, name)
 		if _, rest, ok := strings.Cut(g, "://"); ok { // a host may be named after its first part
 			for _, part := range strings.Split(rest, "/") {
 				if len(part) > 2 {
@@ -360,7 +361,7 @@ func (r *Redactor) Message(text string, given []string) string {
 			}
 		}
 		if base := filepath.Base(g); len(base) > 2 {
-			text = strings.ReplaceAll(text, base, name)
+			text = replaceWhole(text, base, name)
 		}
 	}
 	return hostname.ReplaceAllStringFunc(text, func(host string) string {
@@ -373,3 +374,29 @@ func (r *Redactor) Message(text string, given []string) string {
 
 // hostname is one with its domain.
 var hostname = regexp.MustCompile(`\b[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+\.[a-z]{2,}\b`)
+
+// replaceWhole replaces a name where it is no part of a longer word: a file may be called d.
+func replaceWhole(text, old, with string) string {
+	var out strings.Builder
+	for rest := text; ; {
+		at := strings.Index(rest, old)
+		if at < 0 {
+			out.WriteString(rest)
+			return out.String()
+		}
+		done := text[:len(text)-len(rest)+at]
+		out.WriteString(rest[:at])
+		rest = rest[at+len(old):]
+		before, _ := utf8.DecodeLastRuneInString(done)
+		after, _ := utf8.DecodeRuneInString(rest)
+		first, _ := utf8.DecodeRuneInString(old)
+		last, _ := utf8.DecodeLastRuneInString(old)
+		if ofWord(before) && ofWord(first) || ofWord(after) && ofWord(last) {
+			out.WriteString(old)
+		} else {
+			out.WriteString(with)
+		}
+	}
+}
+
+func ofWord(r rune) bool { return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r)) }

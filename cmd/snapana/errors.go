@@ -36,7 +36,7 @@ func explain(ctx context.Context, err error) error {
 	case errors.As(err, &fault):
 		if msg, hint, is := redirect(ctx, fault); msg != "" {
 			said := *fault
-			said.Msg, said.Err = msg, is
+			said.Msg, said.Err, said.Op, said.Offset = msg, is, "", -1
 			return failure.Advise(hint, &said)
 		}
 	case errors.As(err, &path) && errors.Is(err, fs.ErrNotExist):
@@ -59,6 +59,9 @@ func redirect(ctx context.Context, fault *snapshot.FormatError) (msg, hint strin
 	case snapshot.Recording:
 		hint = fmt.Sprintf("`snapana ghosts %s` and `snapana stats %[1]s` read it", name)
 		return "is a recording of what a program and the driver said, not a memory snapshot; " + hint, hint, is
+	case snapshot.Digest:
+		hint = fmt.Sprintf("`snapana ranks %s` and `snapana check %[1]s` read it", name)
+		return fault.Msg + "; " + hint, hint, is
 	case snapshot.Text:
 		if fault.Name == "stdin" {
 			hint = "`snapana oom -` reads logs"

@@ -193,6 +193,8 @@ func (in *Input) Stranger() error {
 		msg = "is a report of Nsight Compute, not a memory snapshot; " + dump
 	case isRecording(in.head):
 		msg, class = "is a recording of what is beside snapshots, not a snapshot", snapshot.Recording
+	case bytes.HasPrefix(in.head, []byte("snapana digest\n")): // analyze/digest/FORMAT.md
+		msg, class = "is a digest of a snapshot, not the snapshot itself", snapshot.Digest
 	case kind == isText && memoryViz(in.head):
 		msg = "is what python -m torch.cuda._memory_viz printed about a snapshot, not the snapshot itself; " + dump
 	case kind == isText:
