@@ -159,7 +159,7 @@ func TestNoControlCharacters(t *testing.T) {
 func TestDevices(t *testing.T) {
 	out := verdictOf(t, analyzetest.Ranks(t, 4), Options{})
 	for _, name := range []string{"GPU 0", "GPU 1", "GPU 2", "GPU 3"} {
-		if !regexp.MustCompile(`(?m)^` + name + ` +peak`).MatchString(out) {
+		if !regexp.MustCompile(`(?m)^` + name + ` +active peak`).MatchString(out) {
 			t.Errorf("no peak of %s:\n%s", name, out)
 		}
 	}

@@ -274,8 +274,11 @@ func (v *outcome) ledger(d *analyze.Device) {
 		if i > 0 && rows[i-1].device == r.device {
 			head = ""
 		}
-		f := &r.moment.Frag
-		row := []any{head, strings.ToLower(chart.MomentName(r.moment.Name)), units.Size(f.Reserved), units.Size(f.Active),
+		f, when := &r.moment.Frag, strings.ToLower(chart.MomentName(r.moment.Name))
+		if r.moment.Name == "peak" {
+			when = "active peak" // more may be reserved later
+		}
+		row := []any{head, when, units.Size(f.Reserved), units.Size(f.Active),
 			units.Size(f.Releasable), units.Size(f.Split), units.Size(f.LargestFree)}
 		t.row(row...)
 		if !many && (i == len(rows)-1 || rows[i+1].device != r.device) {
