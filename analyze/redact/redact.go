@@ -48,6 +48,7 @@ type Redactor struct {
 	counts map[Kind]map[string]bool
 	ways   [len(waysOf)]map[[2]string]string // what was asked before
 	kept   map[string]bool                   // names that stay
+	sizes  map[int64]int64                   // of pickles, before and after
 }
 
 // waysOf are the things that are kept because they are asked for often.
@@ -57,7 +58,7 @@ var waysOf = [...]string{"path", "function", "value"}
 // also replaces the names of functions, and of packages that are not public.
 func New(salt []byte, strict bool) *Redactor {
 	r := &Redactor{strict: strict, key: salt, now: map[string]string{}, was: map[string]string{},
-		counts: map[Kind]map[string]bool{}, kept: map[string]bool{}}
+		counts: map[Kind]map[string]bool{}, kept: map[string]bool{}, sizes: map[int64]int64{}}
 	for i := range r.ways {
 		r.ways[i] = map[[2]string]string{}
 	}
@@ -182,5 +183,20 @@ func (r *Redactor) Original(text string) string {
 
 // Texts says what becomes of the texts of a file.
 func (r *Redactor) Texts() *rewrite.Texts {
-	return &rewrite.Texts{Text: r.text, Name: r.function, Line: r.line}
+	return &rewrite.Texts{Text: r.text, Name: r.function, Line: r.line, Size: r.size, Resized: func(was, now int64) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.sizes[was] = now
+	}}
+}
+
+// size is how large a snapshot is now: one that was not met before has another size than those that were. Of none that
+// was met nothing is known.
+func (r *Redactor) size(was int64) (now int64, ok bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now, ok = r.sizes[was]; !ok {
+		now = was
+	}
+	return now, len(r.sizes) > 0
 }

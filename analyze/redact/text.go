@@ -29,14 +29,16 @@ func (r *Redactor) text(at rewrite.Place, text string) string {
 		switch at.Above {
 		case "external_annotations", "phase":
 			return r.scope(text)
-		case "numbers":
-			return r.function(text, "")
-		case "uses":
-			return r.function(text, "")
+		case "numbers", "uses":
+			return r.side(text)
 		case "devices", "instances":
 			return r.tokens(text)
 		}
-	case "function", "left", "right", "hint", "attr", "closure", "local", "global", "default", "hook", "saved", "func", "cache",
+	case "left", "right":
+		if at.Above == "uses" {
+			return r.side(text)
+		}
+	case "function", "hint", "attr", "closure", "local", "global", "default", "hook", "saved", "func", "cache",
 		"context", "contents":
 		if at.Above == "uses" || at.Above == "edges" || at.Above == "bounds" {
 			return r.function(text, "")
@@ -53,6 +55,9 @@ func (r *Redactor) text(at rewrite.Place, text string) string {
 		}
 	case "kind", "root", "shape", "dtype", "how":
 		if at.Above == "nodes" || at.Above == "edges" || at.Above == "tensors" || at.Above == "storages" || at.Above == "uses" {
+			if said()[text] {
+				return text
+			}
 			return r.tokens(text)
 		}
 	case "forward_frames", "fx_original_trace", "cpp_frames":
@@ -135,6 +140,26 @@ func (r *Redactor) key_(above, text string) string {
 
 // recorded are the keys of .snapana files.
 var recorded = sync.OnceValue(sidecar.Keys)
+
+// said are the words of .snapana files (snapshot/sidecar/FORMAT.md): kinds of storages, of nodes and of edges, roots, and
+// how a program uses what it keeps.
+var said = sync.OnceValue(func() map[string]bool {
+	return set(`pinned shared mapped tensor object dict list tuple set deque array cell function method partial lru_cache frame
+generator traceback exception class module node cpp interpreter cycle unknown global local closure contents attr index key
+element dictkey default self func args cache context hook grad base grad_fn next saved variable cause yield owner other
+add read recent size drop make bound fill length`)
+})
+
+// side is a name, or what a recording compares: the length of what is called so, of the container itself, or an index.
+func (r *Redactor) side(text string) string {
+	switch name, ok := strings.CutPrefix(text, "len "); {
+	case ok:
+		return "len " + r.function(name, "")
+	case text == "len", text == "len()", text == "index", text == "None":
+		return text
+	}
+	return r.function(text, "")
+}
 
 // class is a class with its module: of the program's own modules only the name of the class stays, unless that must go.
 func (r *Redactor) class(text string) string {

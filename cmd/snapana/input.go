@@ -344,12 +344,21 @@ func (f *inputFlags) hashRules(ctx context.Context) (rules []category.Rule, hash
 // analyze reads the snapshot that the command line names and analyzes it by the rules that it
 // names, if any.
 func (f *inputFlags) analyze(cmd *cobra.Command, path string, opt analyze.Options) (*analyze.Result, error) {
+	return f.analyzeWith(cmd, path, opt, func(*analyze.Options) error { return nil })
+}
+
+// analyzeWith is analyze with what is read beside the snapshot, behind it: a redactor then knows its size.
+func (f *inputFlags) analyzeWith(cmd *cobra.Command, path string, opt analyze.Options,
+	beside func(*analyze.Options) error) (*analyze.Result, error) {
 	var err error
 	if opt.Rules, err = f.readRules(cmd.Context()); err != nil {
 		return nil, err
 	}
 	snap, err := f.open(cmd, path)
 	if err != nil {
+		return nil, err
+	}
+	if err := beside(&opt); err != nil {
 		return nil, err
 	}
 	if opt.Recorder != nil && snap.Window != nil && !snap.Window.AtEnd() {
@@ -369,19 +378,19 @@ func (f *recorderFlags) analyze(cmd *cobra.Command, in *inputFlags, path string,
 	if f.before != "" && file == "" {
 		return nil, misuse("--before needs the recorder's file of this snapshot too; name it with --recorder")
 	}
-	var err error
-	if file != "" {
-		if opt.Recorder, err = in.recording(cmd, file); err != nil && f.file != "" {
-			return nil, err
+	return in.analyzeWith(cmd, path, opt, func(opt *analyze.Options) (err error) {
+		if file != "" {
+			if opt.Recorder, err = in.recording(cmd, file); err != nil && f.file != "" {
+				return err
+			}
+			opt.Unread = inFlags(err)
 		}
-		opt.Unread = inFlags(err)
-	}
-	if f.before != "" {
-		if opt.Before, err = in.recording(cmd, f.before); err != nil {
-			return nil, err
+		if f.before != "" {
+			opt.Before, err = in.recording(cmd, f.before)
+			return err
 		}
-	}
-	return in.analyze(cmd, path, opt)
+		return nil
+	})
 }
 
 // ghosts is analyze for the search of ghosts, also in a recorder's file alone.

@@ -57,14 +57,27 @@ func MessagePack(w io.Writer, r io.Reader, texts *Texts) error {
 		switch kind {
 		case "holders":
 			p.holders(&n)
-		case "snapshot": // its size is another now; without one the name tells which it is
-			n.drop("bytes")
+		case "snapshot":
+			p.resize(&n)
 		}
 		p.write(&n, Place{Key: kind})
 		if _, err := w.Write(p.out); err != nil {
 			return err
 		}
 	}
+}
+
+// resize gives the record of a snapshot the size that it has now; without one its name tells which it is.
+func (p *packer) resize(record *node) {
+	bytes := record.get("bytes")
+	var was int64
+	if p.texts.Size != nil && msgpack.Unmarshal(bytes.raw, &was) == nil {
+		if now, ok := p.texts.Size(was); ok {
+			bytes.raw = appendInt(nil, int(now))
+			return
+		}
+	}
+	record.drop("bytes")
 }
 
 // get is the value of a key of a map, nothing where it is not there.
@@ -367,8 +380,10 @@ func appendInt(b []byte, n int) []byte {
 		return append(b, byte(n))
 	case n < 1<<16:
 		return binary.BigEndian.AppendUint16(append(b, 0xcd), uint16(n))
+	case n < 1<<32:
+		return binary.BigEndian.AppendUint32(append(b, 0xce), uint32(n))
 	}
-	return binary.BigEndian.AppendUint32(append(b, 0xce), uint32(n))
+	return binary.BigEndian.AppendUint64(append(b, 0xcf), uint64(n))
 }
 
 // numbers are those of a column, nil where it has others than numbers below a limit.

@@ -87,6 +87,9 @@ func Pickle(w io.Writer, r io.Reader, texts *Texts) error {
 		if failed := p.flush(done || err != nil); failed != nil {
 			return failed
 		}
+		if done && texts.Resized != nil {
+			texts.Resized(p.offset(), p.total)
+		}
 		if done || err != nil {
 			return err
 		}

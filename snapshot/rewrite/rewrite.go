@@ -32,6 +32,10 @@ type Texts struct {
 	Name func(name, file string) string
 	// Line is called for lines of plain text, without what ends them.
 	Line func(line string) string
+	// Resized is told how many bytes a pickle had and has now. Size gives for how many a snapshot had, as a .snapana file
+	// says, how many it has now; not ok leaves them out. Both may be nil: then nothing is known of any.
+	Resized func(was, now int64)
+	Size    func(was int64) (now int64, ok bool)
 }
 
 const (
@@ -50,6 +54,7 @@ type sink struct {
 	at     int // in out
 	fill   func(file string) []byte
 	owner  int // who the hole belongs to: a place on the stack
+	total  int64
 	failed error
 }
 
@@ -80,6 +85,7 @@ func (s *sink) flush(all bool) error {
 	}
 	if s.failed == nil && !s.hole && (all || len(s.out) >= flushAt) {
 		_, s.failed = s.w.Write(s.out)
+		s.total += int64(len(s.out))
 		s.out = s.out[:0]
 	}
 	return s.failed
