@@ -54,7 +54,7 @@ func (f *finder) find() *Result {
 	}
 	sorting.Stable(groups, func(a, b Holder) int {
 		return cmp.Or(cmp.Compare(first[a.Standing], first[b.Standing]), cmp.Compare(b.Grown, a.Grown),
-			cmp.Compare(b.Bytes, a.Bytes), strings.Compare(a.key(), b.key()))
+			cmp.Compare(b.Bytes, a.Bytes))
 	})
 	r.Holders = slices.DeleteFunc(groups, func(h Holder) bool { return h.Count == 0 })
 	r.Unproven = f.unproven(r.Holders)

@@ -28,7 +28,7 @@ func (r *Redactor) function(name, file string) string {
 		native := file != "" && !frames.Classify(file, name).Has(frames.Python) || strings.Contains(name, "::")
 		switch {
 		case file != "" && !native && r.ofAll(file), file == r.Path(file) && strings.HasPrefix(file, "<frozen"),
-			whole.MatchString(name), entry.MatchString(name):
+			whole.MatchString(name), entry.MatchString(name), attributes()[name]:
 			return r.keep(name)
 		case native:
 			return r.symbol(name)

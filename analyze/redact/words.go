@@ -76,6 +76,13 @@ gloo c d all reduce gather scatter broadcast comms param record autograd distrib
 singleprocessdataloaderiter multiprocessingdataloaderiter next cache lookup send recv barrier alltoall base coalesced
 train training validation eval epoch batch iter iteration warmup inference generate prefill decode loss`)
 	})
+	// attributes of torch's and of Python's objects (analyze/holder)
+	attributes = sync.OnceValue(func() map[string]bool {
+		return set(`_parameters _buffers _modules state param_groups _queue __context__ __cause__ __dict__
+_forward_hooks _forward_pre_hooks _backward_hooks _backward_pre_hooks _post_accumulate_grad_hooks
+_optimizer_step_pre_hooks _optimizer_step_post_hooks _global_forward_hooks _global_forward_pre_hooks
+_global_backward_hooks`)
+	})
 	scopeParts = []string{"step", "batch", "iter", "epoch"}
 	// releases are beginnings of the names of phases that give memory up (analyze/phase/release.go).
 	releases = []string{"sleep", "offload", "off", "load", "unload", "release", "evict", "free", "clear", "cleanup", "clean",
