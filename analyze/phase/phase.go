@@ -251,7 +251,7 @@ func gather(laps []lap, tr *trace) []Phase {
 		out[i].finish(tr)
 	}
 	sorting.Stable(out, func(a, b Phase) int {
-		return cmp.Or(cmp.Compare(b.Peak().Peak, a.Peak().Peak), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Source, b.Source))
+		return cmp.Or(cmp.Compare(b.Peak().Peak, a.Peak().Peak), cmp.Compare(a.Source, b.Source))
 	})
 	return out
 }

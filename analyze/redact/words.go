@@ -74,7 +74,8 @@ sparseadam adafactor zero grad enumerate dataloader datapipe profiler torch comp
 aotdispatcher pregraph bytecode forward backward dataparallel distributeddataparallel fsdp fullyshardeddataparallel nccl
 gloo c d all reduce gather scatter broadcast comms param record autograd distributed call compiledfxgraph post pre
 singleprocessdataloaderiter multiprocessingdataloaderiter next cache lookup send recv barrier alltoall base coalesced
-train training validation eval epoch batch iter iteration warmup inference generate prefill decode loss`)
+train training validation eval epoch batch iter iteration warmup inference generate prefill decode loss copy out in prefetch for
+rs wait reshard accumulate`)
 	})
 	// attributes of torch's and of Python's objects (analyze/holder)
 	attributes = sync.OnceValue(func() map[string]bool {

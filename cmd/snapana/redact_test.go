@@ -217,7 +217,7 @@ func outputsOf(t *testing.T, line, file string, flags []string) map[string][]byt
 }
 
 var (
-	pathLike = regexp.MustCompile(`(?:[A-Za-z]:)?(?:[/\\][\p{L}\p{N}_.@~+=-]+){2,}`)
+	pathLike = regexp.MustCompile(`(?:/[\p{L}\p{N}_.@~+=-]+){2,}|(?:[A-Za-z]:|\\)(?:[/\\][\p{L}\p{N}_.@~+=-]+){2,}`)
 	fileLike = regexp.MustCompile(`\b[A-Za-z_][\w-]{2,40}\.(?:py|ipynb)\b`)
 	idLike   = regexp.MustCompile(`\b[a-z][\w.+-]*@[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|io|ai|local)\b|` +
 		`\b(?:GPU|MIG)-[0-9a-f]{8}-[0-9a-f-]{20,}|\b\d{1,3}(?:\.\d{1,3}){3}\b`)
@@ -264,7 +264,8 @@ func telling(t *testing.T, file string) (words []redact.Pair) {
 		}
 		for _, part := range strings.FieldsFunc(path, func(c rune) bool { return c == '/' || c == '\\' }) {
 			part = strings.TrimSuffix(part, ".py")
-			if len(part) >= 3 && !opcodes.MatchString(part) && !generic.MatchString(strings.ToLower(part)) && !elsewhere[part] && nameLike.MatchString(part) {
+			if len(part) >= 3 && !opcodes.MatchString(part) && !generic.MatchString(strings.ToLower(part)) &&
+				!elsewhere[part] && nameLike.MatchString(part) {
 				found[part] = true
 			}
 		}
