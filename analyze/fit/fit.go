@@ -62,7 +62,7 @@ type Result struct {
 	ExactShare  float64 `json:"exact_share"`
 	// Checks are the recordings predicted from the others, Error the largest of their errors.
 	Checks []Check `json:"checks"`
-	Error  float64 `json:"error"`
+	Error  float64 `json:"largest_error"`
 	// Unproven are the requests without a proven law at that peak, by site, most bytes first.
 	Unproven []Unproven `json:"unproven"`
 
@@ -156,11 +156,14 @@ type Tried struct {
 }
 
 // Refusal is why recordings cannot be fitted: an error of the input.
-type Refusal struct{ Why string }
+type Refusal struct {
+	Why       string
+	NoHistory bool // a file lacks the events that are needed
+}
 
 func (r *Refusal) Error() string { return r.Why }
 
-func refuse(format string, args ...any) error { return &Refusal{fmt.Sprintf(format, args...)} }
+func refuse(format string, args ...any) error { return &Refusal{Why: fmt.Sprintf(format, args...)} }
 
 // Ask answers a question about recordings of one program. The error is a Refusal where they do not go together; else
 // ctx's, when it ends.
@@ -236,9 +239,10 @@ func (f *fitter) prepare(inputs []*Input) error {
 		name := r.Snapshot.Name
 		switch {
 		case r.program.Allocs == 0:
-			return refuse("%s has no allocations in its trace; record from the program's start on", name)
+			return &Refusal{name + " has no allocations in its trace; record from the program's start on", true}
 		case r.Timeline.Recording.BlocksUnknown():
-			return refuse("%s left out %v events (skip_actions), and a replay needs them", name, r.Timeline.Recording.LeftOut())
+			return &Refusal{fmt.Sprintf("%s left out %v events (skip_actions), and a replay needs them", name,
+				r.Timeline.Recording.LeftOut()), true}
 		case r.program.Recorded.Release != first.program.Recorded.Release,
 			r.Snapshot.Writer.Backend != first.Snapshot.Writer.Backend:
 			return refuse("%s and %s were written by different releases of torch", first.Snapshot.Name, name)

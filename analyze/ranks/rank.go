@@ -31,6 +31,7 @@ type Rank struct {
 	File     string // as the caller names it
 	Number   int    // the rank, -1 when neither the recorder nor the names of the files tell
 	Fault    string // why the file could not be read; then nothing below is known
+	Err      error  // what Fault says, nil where only a digest tells it
 	Status   finding.Status
 	Headline string
 	Cause    string // what verdicts of one status must share to be the same: the finding, and where
@@ -89,7 +90,7 @@ type Failure struct {
 // Unread stands for a file that could not be read.
 func Unread(file string, err error) Rank {
 	k := unknown(file)
-	k.Fault = err.Error()
+	k.Fault, k.Err = err.Error(), err
 	return k
 }
 

@@ -108,7 +108,7 @@ func (c *Comparison) expect(q Question) error {
 		}
 	}
 	if most >= c.Expected && c.Expected > 0 {
-		return fmt.Errorf("there is rank %d, and of %d ranks the last is %d", most, c.Expected, c.Expected-1)
+		return &ExpectedError{most, c.Expected}
 	}
 	if c.Expected == 0 && all && world > int64(most) && world <= fewMissing+64*int64(len(c.Ranks)) {
 		c.Expected = int(world)
@@ -134,3 +134,10 @@ const (
 	maxExpected = 1e7  // ranks of a run
 	fewMissing  = 4096 // ranks that may be missing by what files alone say
 )
+
+// ExpectedError says that there is a rank that the number of ranks which was given does not have.
+type ExpectedError struct{ Rank, Expected int }
+
+func (e *ExpectedError) Error() string {
+	return fmt.Sprintf("there is rank %d, and of %d ranks the last is %d", e.Rank, e.Expected, e.Expected-1)
+}

@@ -234,7 +234,7 @@ func (f *checkFlags) read(cmd *cobra.Command) (*gate.Limits, error) {
 			return nil, fail(failure.BadSettings, "%s: %w", f.file, err)
 		}
 		if redactorOf(cmd.Context()) != nil && len(l.Sites)+len(l.Phases) > 0 {
-			return nil, errors.New("--redact cannot be used with limits of sites and phases, which are names of the program")
+			return nil, misuse("--redact cannot be used with limits of sites and phases, which are names of the program")
 		}
 	}
 	var err error

@@ -174,23 +174,25 @@ func (f *digestFlags) one(cmd *cobra.Command, path string) (json.Digested, error
 	if stopped := cmd.Context().Err(); stopped != nil {
 		return out, stopped
 	}
-	advised := ""
 	if err != nil && !f.mark && !isFile(cmd.Context(), path) { // a name that was mistyped is no rank
-		out.Fault = nameless(explain(cmd.Context(), err))
+		err = explain(cmd.Context(), err)
+		out.Tell(err, nameless(err))
 		return out, nil
 	}
 	if err != nil { // what to do about it is said here alone: who reads the digest cannot
 		d = digest.Failed(d.Source, errors.New(nameless(plainly(err))))
-		advised = nameless(explain(cmd.Context(), err))
+		err = explain(cmd.Context(), err)
+		out.Tell(err, nameless(err))
 	}
 	data, err := d.Encode()
 	if err != nil {
 		d = digest.Failed(d.Source, err)
+		out.Tell(err, d.Fault)
 		if data, err = d.Encode(); err != nil {
 			return out, err
 		}
 	}
-	out.Path, out.Fault, out.Bytes = input.Join(f.dir, d.Source.Name()), cmp.Or(advised, d.Fault), len(data)
+	out.Path, out.Bytes = input.Join(f.dir, d.Source.Name()), len(data)
 	if d.Fault != "" || f.there.Has(&d.Source) {
 		return out, written(f.files.Write(cmd.Context(), out.Path, data))
 	}

@@ -41,10 +41,18 @@ func TestFailures(t *testing.T) {
 	write("oom.log", "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB.\n")
 	write("quiet.log", "all is well\n")
 	write("odd\nname\x1b[2J.pickle", "no pickle")
+	write("packed.log", "\x1f\x8b\x08")
+	for _, name := range []string{"rank0.pickle", "rank1.pickle"} {
+		write(name, string(in["healthy.pickle"]))
+	}
 	os.Mkdir(filepath.Join(dir, "folder"), 0o700)
 	os.Symlink("/dev/full", filepath.Join(dir, "full"))
 	t.Chdir(dir)
 	t.Setenv("SNAPANA_CACHE", "off")
+	for name, value := range map[string]string{"ENDPOINT_URL": "http://127.0.0.1:1", "ACCESS_KEY_ID": "a",
+		"SECRET_ACCESS_KEY": "b"} {
+		t.Setenv("AWS_"+name, value)
+	}
 	for _, c := range []struct {
 		line string
 		code failure.Code
@@ -116,6 +124,17 @@ func TestFailures(t *testing.T) {
 		{"report --json --fail-on healthy healthy.pickle", failure.GateFailed, ""},
 		{"check --json --max-peak 1MiB healthy.pickle", failure.GateFailed, ""},
 		{"check --format json --max-peak 1MiB healthy.pickle", failure.GateFailed, ""},
+		{"report --json --salt x healthy.pickle", failure.Usage, ""},
+		{"redact --json healthy.pickle", failure.Usage, ""},
+		{"summary --json https://host/run.pickle", failure.Usage, ""},
+		{"summary --json s3://bucket/x.pickle", failure.Unavailable, ""},
+		{"oom --json folder", failure.WrongKind, ""},
+		{"oom --json packed.log", failure.WrongKind, "zcat packed.log"},
+		{"stats --json quiet.log", failure.NoData, ""},
+		{"fit --json --at 2,4 --to 8 pinned_only.pickle.xz healthy.pickle", failure.NoHistory, ""},
+		{"fit --json --at 2,2 --to 8 healthy.pickle ghost.pickle", failure.Unlike, ""},
+		{"fit --json --at 2,4 --to 8 healthy.pickle ghost.pickle", failure.Unlike, ""},
+		{"ranks --json --world-size 1 rank0.pickle rank1.pickle", failure.Usage, ""},
 		{"ranks --json healthy.pickle absent.pickle", failure.Unread, ""},
 		{"ranks --json --world-size 3 healthy.pickle", failure.MissingRanks, ""},
 		{"digest --json -o digests cut.pickle", failure.Unread, ""},
@@ -129,9 +148,89 @@ func TestFailures(t *testing.T) {
 		if f.Code != c.code || !strings.Contains(f.Hint, c.hint) || f.Hint == "" || code != kind(f.Code).Exit {
 			t.Errorf("%s: exit %d, %+v; want %s with %q", c.line, code, f, c.code, c.hint)
 		}
-		if stderr != "snapana: "+f.Message+"\n" {
-			t.Errorf("%s: standard error has %q, the object %q", c.line, stderr, f.Message)
+		told(t, c.line, f, stderr)
+	}
+}
+
+// TestFailuresOfAll puts each file that cannot be read to each command that prints JSON.
+func TestFailuresOfAll(t *testing.T) {
+	in, err := inputs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, data := range map[string][]byte{"good.pickle": in["healthy.pickle"], "other.pickle": in["ghost.pickle"],
+		"cut.pickle": in["cut.pickle"], "words.pickle": []byte("all is well"), "run.snapana": in["run.snapana"],
+		"unsafe.pickle": in["system.pickle"], "train.log": []byte("torch.OutOfMemoryError: CUDA out of memory. Tried " +
+			"to allocate 2.00 GiB.\n")} {
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
 		}
+	}
+	os.Mkdir(filepath.Join(dir, "folder"), 0o700)
+	t.Chdir(dir)
+	t.Setenv("SNAPANA_CACHE", "off")
+	lines := map[string]string{"": "FILE", "report": "FILE", "summary": "FILE", "state": "FILE", "peak": "FILE", "ghosts": "FILE",
+		"at": "FILE 0x7f0000000000", "oom": "--snapshot FILE train.log", "stats": "FILE", "whatif": "FILE",
+		"fit": "--at 2,4 --to 8 other.pickle FILE", "diff": "good.pickle FILE", "ranks": "FILE", "digest": "-o digests FILE",
+		"check": "--max-peak 1GiB FILE", "compare-env": "run.snapana FILE", "redact": "-o redacted FILE", "nvml": ""}
+	root := newRoot()
+	for _, cmd := range append(root.Commands(), root) {
+		name := strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), "snapana"), " ")
+		line, listed := lines[name]
+		if flags := cmd.Flags(); flags.Lookup("json") == nil && flags.Lookup("format") == nil {
+			continue
+		} else if !listed {
+			t.Errorf("%s prints JSON and has no line here", name)
+		}
+		// The codes of a file, "" where the command can read it.
+		for file, want := range map[string]failure.Code{"absent.pickle": failure.NoSuchFile, "cut.pickle": failure.Truncated,
+			"words.pickle": failure.NotSnapshot, "folder": failure.NotSnapshot, "unsafe.pickle": failure.Unsafe,
+			"http://host/x.pickle": failure.Usage} {
+			switch {
+			case name == "nvml":
+				continue
+			case name == "ranks", name == "digest":
+				want = failure.Unread
+			case name == "stats" && file == "words.pickle":
+				want = failure.NoData
+			case name == "compare-env" && want != failure.NoSuchFile && want != failure.Usage:
+				want = failure.WrongKind
+			case name == "redact" && file == "words.pickle":
+				continue // a log
+			}
+			all := strings.Fields(name + " --json " + strings.Replace(line, "FILE", file, 1))
+			code, out, stderr := outcome(t.Context(), all, strings.NewReader(""))
+			at := strings.Join(all, " ")
+			f := one(t, at, out)
+			if f == nil {
+				continue
+			}
+			if f.Code != want || f.Hint == "" || code != kind(want).Exit {
+				t.Errorf("%s: exit %d, %+v; want %s", at, code, f, want)
+			}
+			if name != "redact" { // which gives no name away
+				told(t, at, f, stderr)
+			}
+		}
+		for flag, want := range map[string]failure.Code{"--bogus": failure.Usage, "--width": failure.Usage, "--json=7": failure.Usage} {
+			all := strings.Fields(name + " --json " + strings.Replace(line, "FILE", "good.pickle", 1) + " " + flag)
+			if _, out, _ := outcome(t.Context(), all, nil); one(t, strings.Join(all, " "), out).Code != want {
+				t.Errorf("%s: %s", strings.Join(all, " "), out)
+			}
+		}
+	}
+}
+
+// told holds that standard error has the message, and the hint where that is about this error alone.
+func told(t *testing.T, line string, f *failure.Failure, stderr string) {
+	t.Helper()
+	said := strings.TrimSuffix(strings.TrimPrefix(stderr, "snapana: "), "\n")
+	if said != f.Message && said != f.Message+"; "+f.Hint && strings.Replace(said, " ("+f.Hint+")", "", 1) != f.Message {
+		t.Errorf("%s: standard error has %q, the object %q and %q", line, said, f.Message, f.Hint)
+	}
+	if strings.HasSuffix(f.Message, f.Hint) {
+		t.Errorf("%s: the message repeats the hint: %+v", line, f)
 	}
 }
 

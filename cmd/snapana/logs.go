@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -54,7 +55,11 @@ files are several ranks or runs.`,
 				Capacity: int64(capacity)}
 			for _, path := range args {
 				meterOf(cmd.Context()).doing("reading " + failure.Line(filepath.Base(path)))
-				if err := r.Add(cmd.Context(), path, cmd.InOrStdin(), opt); err != nil {
+				err := r.Add(cmd.Context(), path, cmd.InOrStdin(), opt)
+				if err != nil && failure.KindOf(err).Code == failure.NotSnapshot {
+					err = failure.Mark(failure.NoData, err) // no snapshot is wanted here
+				}
+				if err != nil {
 					return err
 				}
 			}
@@ -118,12 +123,15 @@ others are listed.`,
 			var packed *oom.PackedError
 			switch {
 			case errors.As(err, &packed):
-				return fmt.Errorf("%w; decompress it on the way: `%s %s | snapana oom -`", err, packed.Cat, packed.Name)
+				hint := fmt.Sprintf("decompress it on the way: `%s %s | snapana oom -`", packed.Cat, packed.Name)
+				return failure.Advise(hint, fmt.Errorf("%w; %s", err, hint))
+			case errors.Is(err, syscall.EISDIR):
+				return fail(failure.WrongKind, "%s is a directory; name a log in it", failure.Line(args[0]))
 			case err != nil:
 				return err
 			case log.Messages == 0:
-				return fail(failure.NoData, "%s: no out-of-memory message found; give the log of the process that failed, "+
-					"with its stderr", log.Name)
+				const hint = "give the log of the process that failed, with its stderr"
+				return failure.Advise(hint, fail(failure.NoData, "%s: no out-of-memory message found; "+hint, log.Name))
 			}
 			if snap != "" {
 				s, err := in.open(cmd, snap)

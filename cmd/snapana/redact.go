@@ -74,7 +74,7 @@ func (f *redactFlags) begin(cmd *cobra.Command, args []string) error {
 	always := cmd.Name() == "redact"
 	if !always && !cmd.Flags().Changed("redact") {
 		if f.salt != "" && cmd.Flags().Changed("salt") && cmd.Flags().Lookup("salt").Annotations[fromVariable] == nil {
-			return errors.New("--salt needs --redact")
+			return misuse("--salt needs --redact")
 		}
 		return nil
 	}
@@ -83,7 +83,7 @@ func (f *redactFlags) begin(cmd *cobra.Command, args []string) error {
 	}
 	for c := cmd; c != nil; c = c.Parent() {
 		if instead := unredacted[c.Name()]; instead != "" {
-			return fmt.Errorf("--redact cannot be used with %s; %s", c.Name(), instead)
+			return misuse("--redact cannot be used with %s; %s", c.Name(), instead)
 		}
 	}
 	for name, why := range map[string]string{
@@ -92,11 +92,11 @@ func (f *redactFlags) begin(cmd *cobra.Command, args []string) error {
 		"baseline": "reads what was kept of a snapshot",
 	} {
 		if fl := cmd.Flags().Lookup(name); fl != nil && fl.Changed && fl.Value.String() != "false" {
-			return fmt.Errorf("--redact cannot be used with --%s, which %s", name, why)
+			return misuse("--redact cannot be used with --%s, which %s", name, why)
 		}
 	}
 	if f.salt == "" && cmd.Name() == "digest" {
-		return errors.New("--redact of digests needs --salt, so that a name is the same in the digests of all ranks")
+		return misuse("--redact of digests needs --salt, so that a name is the same in the digests of all ranks")
 	}
 	salt := []byte(f.salt)
 	if f.salt == "" {
@@ -249,7 +249,7 @@ replaced, and is not written if one is left.
 		Args: needs(1, many, "the FILES to redact"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if out == "" {
-				return errors.New("redact needs -o OUT, a file or a folder to write")
+				return misuse("redact needs -o OUT, a file or a folder to write")
 			}
 			r := redactorOf(cmd.Context())
 			dir := len(args) > 1 || strings.HasSuffix(out, "/")
@@ -270,7 +270,7 @@ replaced, and is not written if one is left.
 					}
 				}
 				if same(file, target) {
-					return fmt.Errorf("%s would replace %s itself; name another -o", target, file)
+					return misuse("%s would replace %s itself; name another -o", target, file)
 				}
 				n, err := redactFile(cmd, &in, file, target)
 				if err != nil {

@@ -185,7 +185,8 @@ func (f *reportFlags) write(cmd *cobra.Command, file string, r *analyze.Result) 
 	if err == nil && f.open {
 		page := input.Join(dir, report.Page)
 		if err = serve.Show(page); err != nil {
-			err = fmt.Errorf("could not start a browser (%w); open %s", err, page)
+			hint := "open " + page
+			err = failure.Advise(hint, fmt.Errorf("could not start a browser (%w); %s", err, hint))
 		}
 	}
 	return err

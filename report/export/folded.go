@@ -11,6 +11,7 @@ import (
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/report/internal/chart"
 )
 
@@ -95,5 +96,9 @@ func has(r *analyze.Result, at Moment) error {
 	if lacks[at] == "" {
 		return nil
 	}
-	return fmt.Errorf("%s has %s; %q is always known", r.Snapshot.Name, lacks[at], End)
+	code := failure.NoHistory
+	if at == OOM {
+		code = failure.NotInFile
+	}
+	return failure.Mark(code, fmt.Errorf("%s has %s; %q is always known", r.Snapshot.Name, lacks[at], End))
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/snapshot/sorting"
 )
@@ -62,7 +63,7 @@ func writeTrace(ctx context.Context, w io.Writer, r *analyze.Result, _ Moment) e
 		}
 	}
 	if t.d == nil || t.tracks == 0 {
-		return fmt.Errorf("%s has no events to draw a timeline of", r.Snapshot.Name)
+		return failure.Mark(failure.NoHistory, fmt.Errorf("%s has no events to draw a timeline of", r.Snapshot.Name))
 	}
 	return t.flush(0)
 }

@@ -13,8 +13,10 @@ import (
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/change"
 	"github.com/snapana/snapana/analyze/device"
+	"github.com/snapana/snapana/analyze/fit"
 	"github.com/snapana/snapana/analyze/footprint"
 	"github.com/snapana/snapana/analyze/oom"
+	"github.com/snapana/snapana/analyze/ranks"
 	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/analyze/window"
 	"github.com/snapana/snapana/snapshot"
@@ -26,7 +28,7 @@ import (
 // Failure is an error as programs are told it.
 type Failure struct {
 	Code    Code   `json:"code"`
-	Message string `json:"message"`          // one line
+	Message string `json:"message"`          // one line, without the hint
 	Hint    string `json:"hint"`             // what to do, one line, never empty
 	File    string `json:"file,omitempty"`   // that it is about, where that is known
 	Offset  *int64 `json:"offset,omitempty"` // byte in the decoded (uncompressed) file, where it is about one
@@ -41,6 +43,7 @@ func Of(err error) Failure {
 	}
 	if advised := (*advised)(nil); errors.As(err, &advised) {
 		f.Hint = Line(advised.hint)
+		f.Message = without(f.Message, f.Hint)
 	}
 	var fault *snapshot.FormatError
 	var path *fs.PathError
@@ -54,6 +57,14 @@ func Of(err error) Failure {
 		f.File = Line(path.Path)
 	}
 	return f
+}
+
+// without is a message without the hint that it ends with, or has in parentheses.
+func without(message, hint string) string {
+	if said, ok := strings.CutSuffix(message, "; "+hint); ok {
+		return said
+	}
+	return strings.Replace(message, " ("+hint+")", "", 1)
 }
 
 // KindOf is the row of the table that an error, which is not nil, belongs to.
@@ -73,7 +84,8 @@ var classes = []struct {
 	code Code
 }{
 	{device.ErrNoDriver, NoDriver}, {input.ErrUnavailable, Unavailable}, {input.ErrNoWriter, NoData},
-	{store.ErrChanged, Changed}, {fs.ErrPermission, Permission}, {syscall.ENOSPC, NoSpace}, {syscall.EDQUOT, NoSpace},
+	{store.ErrChanged, Changed}, {store.ErrURL, Usage},
+	{fs.ErrPermission, Permission}, {syscall.ENOSPC, NoSpace}, {syscall.EDQUOT, NoSpace},
 	{syscall.EIO, IO}, {fs.ErrNotExist, NoSuchFile},
 	{snapshot.ErrTruncated, Truncated}, {snapshot.ErrRefused, Unsafe}, {snapshot.ErrLimit, Limit},
 	{snapshot.ErrSnapshot, WrongKind}, {sidecar.ErrForeign, WrongKind}, {footprint.ErrNoFootprint, WrongKind},
@@ -87,8 +99,10 @@ func codeOf(err error) Code {
 		return Stopped
 	}
 	var marked *marked
-	if errors.As(err, &marked) && marked.code != WriteFailed {
-		return marked.code
+	for e := err; errors.As(e, &marked); e = marked.err {
+		if marked.code != WriteFailed {
+			return marked.code
+		}
 	}
 	for _, class := range classes {
 		// What is not there, or what is no such thing, is the place's fault where something is written.
@@ -100,12 +114,17 @@ func codeOf(err error) Code {
 		return marked.code
 	}
 	is := func(target any) bool { return errors.As(err, target) }
+	if refusal := (*fit.Refusal)(nil); errors.As(err, &refusal) && refusal.NoHistory {
+		return NoHistory
+	} else if refusal != nil {
+		return Unlike
+	}
 	switch {
 	case is(new(*attribution.NoTraceError)):
 		return NoHistory
 	case is(new(*attribution.NoKeyError)), is(new(*window.Error)), is(new(*change.LineError)):
 		return NotInFile
-	case is(new(*attribution.MomentError)), is(new(*change.UnknownError)):
+	case is(new(*attribution.MomentError)), is(new(*change.UnknownError)), is(new(*ranks.ExpectedError)):
 		return Usage
 	case is(new(*change.RefusedError)):
 		return CannotReplay
@@ -132,8 +151,8 @@ type marked struct {
 func (m *marked) Error() string { return m.err.Error() }
 func (m *marked) Unwrap() error { return m.err }
 
-// Mark gives an error its code, nil for nil. Of several marks the outermost counts; WriteFailed leaves the code to what
-// the system said, where that has one of its own.
+// Mark gives an error its code, nil for nil. Of several marks the outermost counts; WriteFailed leaves the code to
+// the others, and to what the system said, where that has one of its own.
 func Mark(code Code, err error) error {
 	if err == nil {
 		return nil

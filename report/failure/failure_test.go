@@ -12,7 +12,9 @@ import (
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/device"
+	"github.com/snapana/snapana/analyze/fit"
 	"github.com/snapana/snapana/analyze/footprint"
+	"github.com/snapana/snapana/analyze/ranks"
 	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/snapshot"
@@ -57,6 +59,10 @@ func TestCodes(t *testing.T) {
 		{&attribution.NoKeyError{}, failure.NotInFile, 2},
 		{&attribution.MomentError{}, failure.Usage, 2},
 		{whatif.ErrAsync, failure.CannotReplay, 2},
+		{&fit.Refusal{Why: "not of one program"}, failure.Unlike, 2},
+		{&fit.Refusal{Why: "no events", NoHistory: true}, failure.NoHistory, 2},
+		{fmt.Errorf("x: %w", &ranks.ExpectedError{Rank: 2, Expected: 2}), failure.Usage, 2},
+		{failure.Mark(failure.WriteFailed, mark(failure.NoHistory)), failure.NoHistory, 2},
 		{fmt.Errorf("read: %w", context.Canceled), failure.Stopped, 130},
 		{failure.Mark(failure.WriteFailed, context.Canceled), failure.Stopped, 130},
 		// What is written: the system's own reasons are told, what is not there is a fault of the place.

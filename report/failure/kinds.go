@@ -18,6 +18,7 @@ const (
 	NotInFile    Code = "not_in_file"
 	NoData       Code = "no_data"
 	CannotReplay Code = "cannot_replay"
+	Unlike       Code = "not_comparable"
 	Unread       Code = "unread_files"
 	MissingRanks Code = "missing_ranks"
 	Changed      Code = "changed"
@@ -77,6 +78,8 @@ func Kinds() []Kind {
 			"give a file that has it"},
 		{CannotReplay, exitInput, "the setting or the change cannot be replayed",
 			"leave it out, or try another"},
+		{Unlike, exitInput, "the files cannot be held against each other: they are of different programs, or of the same values",
+			"give recordings of one program that differ in what is asked for"},
 		{Unread, exitInput, "some of several files could not be read; the answer is about the others",
 			"the answer lists those files, each with what is wrong with it"},
 		{MissingRanks, exitInput, "some ranks of the run are missing; the answer is about the others",
@@ -100,6 +103,6 @@ func Kinds() []Kind {
 		{Stopped, exitStopped, "interrupted",
 			"run it again"},
 		{Failed, exitInput, "something else",
-			"read the message"},
+			"correct what the message names, and try again"},
 	}
 }

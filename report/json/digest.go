@@ -1,6 +1,10 @@
 package json
 
-import "io"
+import (
+	"io"
+
+	"github.com/snapana/snapana/report/failure"
+)
 
 // Digests is what came of making digests.
 type Digests struct {
@@ -12,11 +16,17 @@ type Digests struct {
 
 // Digested is one file of which a digest was made.
 type Digested struct {
-	File    string `json:"file"`    // as it was named
-	Path    string `json:"path"`    // of the digest, "" where one was there already or there is no such file
-	Bytes   int    `json:"bytes"`   // of the digest
-	Skipped bool   `json:"skipped"` // there was one already
-	Fault   string `json:"fault"`   // why the file could not be read, "" when it could
+	File    string       `json:"file"`           // as it was named
+	Path    string       `json:"path"`           // of the digest, "" where one was there already or there is no such file
+	Bytes   int          `json:"bytes"`          // of the digest
+	Skipped bool         `json:"skipped"`        // there was one already
+	Fault   string       `json:"fault"`          // why the file could not be read, "" when it could
+	Code    failure.Code `json:"code,omitempty"` // of the fault
+}
+
+// Tell says why the file could not be read, in these words.
+func (d *Digested) Tell(err error, fault string) {
+	d.Fault, d.Code = fault, failure.KindOf(err).Code
 }
 
 // Add adds one, and counts it.

@@ -21,6 +21,7 @@ import (
 	"github.com/snapana/snapana/analyze/ranks"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
@@ -202,6 +203,7 @@ type rankRow struct {
 	File     string       `json:"file"`
 	Rank     *int         `json:"rank"`
 	Fault    string       `json:"fault"`
+	Code     failure.Code `json:"code,omitempty"`
 	Status   string       `json:"status"`
 	Headline string       `json:"headline"`
 	Device   *int         `json:"device"`
@@ -244,6 +246,9 @@ func WriteRanks(w io.Writer, c *ranks.Comparison) error {
 			File: k.File, Rank: known(k.Number), Fault: k.Fault, Status: string(k.Status), Headline: k.Headline,
 			Device: known(k.Device), Reserved: known(k.Reserved), Active: known(k.Active), End: known(k.End),
 			Growth: known(k.Growth), Pieces: known(k.Pieces), Laps: k.Laps, LapSteps: k.LapSteps,
+		}
+		if k.Err != nil {
+			row.Code = failure.KindOf(k.Err).Code
 		}
 		if k.Steps > 0 {
 			row.Steps, row.Unit = &k.Steps, k.Unit

@@ -107,7 +107,7 @@ func (s *server) fit(ctx context.Context, in fitArgs, p *page) error {
 	p.text("limit", verdict.FitLimit(a))
 	p.text("law", a.Law)
 	p.set("proven_share", a.ProvenShare)
-	p.set("error", a.Error)
+	p.set("largest_error", a.Error)
 	var calls []call
 	if in.Capacity == "" && len(to) == 0 {
 		calls = append(calls, call{"fit", map[string]any{"files": in.Files, "at": in.At, "capacity": "80GiB"},

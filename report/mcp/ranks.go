@@ -97,7 +97,14 @@ func (s *server) ranks(ctx context.Context, in ranksArgs, p *page) error {
 	p.list("ranks", len(c.Ranks), 100, func(i int) any {
 		k := &c.Ranks[i]
 		if k.Fault != "" {
-			return map[string]any{"rank": k.Number, "file": clip(k.File, shortText), "fault": clip(k.Fault, shortText)}
+			out := map[string]any{"file": clip(k.File, shortText), "fault": clip(k.Fault, shortText)}
+			if k.Number >= 0 {
+				out["rank"] = k.Number
+			}
+			if k.Err != nil {
+				out["code"] = failure.KindOf(k.Err).Code
+			}
+			return out
 		}
 		out := struct {
 			Rank     int            `json:"rank"`

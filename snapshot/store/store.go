@@ -19,6 +19,14 @@ import (
 
 const scheme = "s3://"
 
+// ErrURL is the class of errors about names that are URLs of another kind.
+var ErrURL = errors.New("URL that cannot be read")
+
+type urlError struct{ why string }
+
+func (e *urlError) Error() string        { return e.why }
+func (e *urlError) Is(target error) bool { return target == ErrURL }
+
 var address = regexp.MustCompile(`^([A-Za-z][A-Za-z0-9+.-]+)://`)
 
 // Is reports whether a name is of an object, or of a folder of them. Of other URLs the error says why they are none.
@@ -38,7 +46,7 @@ func Is(name string) (bool, error) {
 	case "az", "abfs", "abfss", "wasb", "wasbs":
 		why = "is of Azure Blob Storage, which does not speak the protocol of S3: copy the file first"
 	}
-	return false, &fs.PathError{Op: "open", Path: Shown(name), Err: errors.New(why)}
+	return false, &fs.PathError{Op: "open", Path: Shown(name), Err: &urlError{why}}
 }
 
 // Shown is a URL without what may be secret in it: names, passwords and signatures.

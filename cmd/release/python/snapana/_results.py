@@ -155,7 +155,7 @@ class Fit(_Result):
     @property
     def error(self) -> float:
         """The largest error, as a share of the peak, of a recording that is predicted from the others."""
-        return float(figure(self.json, "error"))
+        return float(figure(self.json, "largest_error"))
 
     @property
     def predictions(self) -> Tuple[Prediction, ...]:
