@@ -108,8 +108,29 @@ func (t *Table) Of(row int32) (Category, Confidence) { return t.of[row].category
 type Sum struct {
 	Category Category `json:"category"`
 	attribution.Sum
-	Trust  [High + 1]int64    `json:"-"` // rounded bytes by confidence
-	Stacks []snapshot.StackID `json:"-"` // where most of it comes from, at most 3
+	Trust  [High + 1]int64 `json:"-"` // rounded bytes by confidence
+	Stacks []Source        `json:"-"` // recorded stacks that it comes from, most bytes first
+}
+
+// Source is a stack that allocated memory of one category.
+type Source struct {
+	Stack snapshot.StackID
+	Bytes int64 // rounded
+}
+
+// Site is the site that allocated most, by all of its stacks, and how much; "" where that is not recorded.
+func (s *Sum) Site(snap *snapshot.Snapshot) (most string, bytes int64) {
+	sites := map[string]int64{}
+	for _, from := range s.Stacks {
+		sites[attribution.Site(snap, from.Stack)] += from.Bytes
+	}
+	delete(sites, "")
+	for site, n := range sites {
+		if n > bytes || n == bytes && site < most {
+			most, bytes = site, n
+		}
+	}
+	return most, bytes
 }
 
 // Sums adds up the live blocks of a state, most bytes first. The sums close to the state's
@@ -133,8 +154,8 @@ func (t *Table) Sums(tl *timeline.Timeline, st *timeline.State) []Sum {
 		return cmp.Or(cmp.Compare(b.Rounded, a.Rounded), cmp.Compare(a.Key.stack, b.Key.stack))
 	})
 	for _, g := range sources {
-		if s := &all[g.Key.category]; g.Key.stack > snapshot.EmptyStack && len(s.Stacks) < 3 {
-			s.Stacks = append(s.Stacks, g.Key.stack)
+		if s := &all[g.Key.category]; g.Key.stack > snapshot.EmptyStack {
+			s.Stacks = append(s.Stacks, Source{g.Key.stack, g.Rounded})
 		}
 	}
 	out := slices.DeleteFunc(all[:], func(s Sum) bool { return s.Count == 0 })

@@ -178,22 +178,11 @@ func (f *finder) largest(sums []category.Sum) {
 	for i := range sums {
 		v.InUse += units.Size(sums[i].Rounded)
 	}
-	stacks := map[snapshot.StackID]int64{}
-	for _, row := range f.rows {
-		if use, _ := f.uses.Of(row); use == sums[0].Category {
-			stacks[f.t.Lives[row].Stack] += f.t.Lives[row].Rounded
-		}
-	}
-	sites, losses := map[string]int64{}, map[string]int64{}
-	for id, bytes := range stacks {
-		sites[f.site(id)] += bytes
-		losses[f.loss(id)] += bytes
-	}
-	delete(sites, "")
-	for site, bytes := range sites {
-		if n := units.Size(bytes); n > v.AtSite || n == v.AtSite && site < v.Site {
-			v.Site, v.AtSite = site, n
-		}
+	site, bytes := sums[0].Site(f.s)
+	v.Site, v.AtSite = site, units.Size(bytes)
+	losses := map[string]int64{}
+	for _, from := range sums[0].Stacks {
+		losses[f.loss(from.Stack)] += from.Bytes
 	}
 	for loss, bytes := range losses {
 		if 2*units.Size(bytes) > v.Bytes {

@@ -41,8 +41,12 @@ func newFailure(s *snapshot.Snapshot, d *analyze.Device, axis chart.Axis) *failu
 	}
 	v.About += fmt.Sprintf(" The largest request that still fit was %s.", r.Servable.String())
 	if p := &r.Plan; p.Blocks > 0 {
-		v.Plan = fmt.Sprintf("Without %s (%s), mostly from %s, it would have been served",
-			units.Plural(p.Blocks, "live block"), units.Bytes(p.Bytes), site(attribution.Place(s, p.Sites[0].Stack)))
+		from := "from "
+		if len(p.Sites) > 1 {
+			from = "mostly from "
+		}
+		v.Plan = fmt.Sprintf("Without %s (%s), %s, it would have been served", units.Plural(p.Blocks, "live block"),
+			units.Bytes(p.Bytes), from+site(attribution.Place(s, p.Sites[0].Stack)))
 		if p.Fewest && p.Blocks > 1 {
 			v.Plan += "; no smaller set is enough"
 		}

@@ -60,10 +60,8 @@ func (v uses) Gist() string {
 
 // Mostly is where most of a use was allocated, "" where that is not recorded.
 func (v uses) Mostly(x *category.Sum) string {
-	if len(x.Stacks) == 0 {
-		return ""
-	}
-	return site(attribution.Site(v.s, x.Stacks[0]))
+	most, _ := x.Site(v.s)
+	return site(most)
 }
 
 // trust is the confidence that most of a category's bytes have.
