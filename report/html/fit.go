@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
@@ -50,6 +51,7 @@ type fitDocument struct {
 	PartsAt         int64
 	Rows            []fitRow
 	Proof, Unproven []string
+	Needs           bool // a setting needs another release of torch
 	Chart           fitChart
 }
 
@@ -83,6 +85,7 @@ func newFitPage(r *fit.Result) *fitDocument {
 		Policy: fmt.Sprintf("default-src 'none'; style-src-elem '%s'; base-uri 'none'; form-action 'none'",
 			hash(styles()+fitStyle)),
 		Next: verdict.FitLimit(r), Proof: verdict.FitProof(r), Chart: newFitChart(r)}
+	p.Needs = slices.ContainsFunc(r.Tried, func(t fit.Tried) bool { return t.Needs != "" })
 	word, tone := verdict.FitWord(r)
 	p.Badge = badge{tone.String(), signs[tone], word}
 	var files []string
