@@ -77,6 +77,9 @@ func (f *ranksFlags) run(cmd *cobra.Command, args []string) error {
 	if err := f.read.ready(cmd.Context()); err != nil {
 		return err
 	}
+	if slices.Contains(args, "-") {
+		return misuse("ranks compares files that have names, and reads no standard input")
+	}
 	files := unfold(cmd.Context(), args, func(ctx context.Context, dir string) []string {
 		return slices.Concat(digests(ctx, dir), snapshots(ctx, dir))
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/snapana/snapana/analyze/fit"
+	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/report/html"
 	"github.com/snapana/snapana/report/json"
@@ -84,11 +85,16 @@ func (f *fitFlags) run(cmd *cobra.Command, args []string) error {
 	names, points, err := values("--at", f.at)
 	switch {
 	case len(f.at) == 0:
-		return misuse("fit needs --at: the values that the %d files were recorded with, as in --at 2,4", len(args))
+		return misuse("fit needs --at: the values that the files were recorded with, as in --at 2,4")
 	case err != nil:
 		return err
 	case len(points) != len(args):
-		return misuse("--at has %d values for %d files", len(points), len(args))
+		return misuse("--at has %s for %s", units.Plural(len(points), "value"), units.Plural(len(args), "file"))
+	}
+	for i, path := range args {
+		if k := slices.IndexFunc(args[:i], func(o string) bool { return o == path || same(o, path) }); k >= 0 {
+			return misuse("%s is given twice; fit needs recordings of different runs", path)
+		}
 	}
 	q.Names = names
 	if len(f.to) > 0 {

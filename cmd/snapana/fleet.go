@@ -254,7 +254,18 @@ func (f *fleetFlags) job(cmd *cobra.Command, args []string, most int) (*fleet.Jo
 	if err != nil {
 		return nil, err
 	}
-	files, ranks, err := f.missing(cmd.Context(), dir, unfold(cmd.Context(), args, snapshots))
+	bare := ""
+	paths := unfold(cmd.Context(), args, func(ctx context.Context, folder string) []string {
+		found := snapshots(ctx, folder)
+		if len(found) == 0 {
+			bare = folder
+		}
+		return found
+	})
+	if bare != "" {
+		return nil, misuse("%s: is a directory, and no snapshot was found in it", bare)
+	}
+	files, ranks, err := f.missing(cmd.Context(), dir, paths)
 	if err != nil {
 		return nil, err
 	}

@@ -261,7 +261,8 @@ replaced, and is not written if one is left.
 					return written(err)
 				}
 			}
-			for _, file := range args {
+			targets := make([]string, len(args))
+			for i, file := range args {
 				target := out
 				if dir {
 					target = filepath.Join(out, r.Name(file))
@@ -272,7 +273,14 @@ replaced, and is not written if one is left.
 				if same(file, target) {
 					return misuse("%s would replace %s itself; name another -o", target, file)
 				}
-				n, err := redactFile(cmd, &in, file, target)
+				if k := slices.Index(targets[:i], target); k >= 0 {
+					return misuse("%s and %s would both be written to %s; give each a folder of its own with -o", args[k], file,
+						target)
+				}
+				targets[i] = target
+			}
+			for i, target := range targets {
+				n, err := redactFile(cmd, &in, args[i], target)
 				if err != nil {
 					return err
 				}
