@@ -113,7 +113,11 @@ func (f *ranksFlags) run(cmd *cobra.Command, args []string) error {
 		return fail(failure.Unread, "%d of %d files could not be read", n, len(c.Ranks))
 	}
 	if n := c.Expected - len(c.Ranks); err == nil && (f.mesh != "" || f.worldSize > 0) && n > 0 {
-		return fail(failure.MissingRanks, "%d of %d ranks are missing", n, c.Expected)
+		are := "are"
+		if n == 1 {
+			are = "is"
+		}
+		return fail(failure.MissingRanks, "%d of %d ranks %s missing", n, c.Expected, are)
 	}
 	return err
 }
