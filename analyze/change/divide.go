@@ -181,9 +181,13 @@ func (d *draft) accumulate(parts int64, e *Applied) {
 	for i := range d.passes {
 		p := &d.passes[i]
 		first := d.loopOf(p)
+		weights := d.weights(p, first)
 		for row := p.rows.from; row < p.rows.to; row++ {
 			if l := &d.t.Lives[row]; l.Born < first || d.gradient(row) && l.Born >= p.begin {
 				continue
+			}
+			if d.phase(row) == inBackward && weights[d.t.Lives[row].Requested] {
+				continue // one of several that a gradient is the sum of
 			}
 			if d.ofBatch(row) && d.sizes[row]%parts == 0 {
 				d.sizes[row] /= parts
@@ -249,7 +253,14 @@ func (d *draft) ofBatch(row int32) bool {
 	case category.Parameter, category.OptimizerState, category.Workspace, category.Communication:
 		return false
 	}
-	return d.phase(row) != inOptimizer
+	return d.phase(row) != inOptimizer && !d.scratch(row)
+}
+
+// scratch reports whether a row is what cuBLASLt works in: one operation makes it and lets go of it at once. Its size is
+// the same for all shapes.
+func (d *draft) scratch(row int32) bool {
+	l := &d.t.Lives[row]
+	return l.Requested == frames.LtWorkspaceSize && l.Born >= 0 && l.GivenUp() == l.Born+1
 }
 
 // pile has the gradient of the passes before there from the beginning of one, unless that is put in, and has the one
@@ -279,6 +290,10 @@ func (d *draft) repeat(p *pass, first int32, added int) {
 	var at []moment
 	var made []extra
 	goes := d.replaced(p)
+	var bound map[snapshot.StackID]int32
+	if len(goes) == 0 {
+		bound = d.boundAgain(p, first)
+	}
 	put := func(x extra, born, dies moment) {
 		born.life, dies.life, dies.ends = len(made), len(made), true
 		made = append(made, x)
@@ -289,6 +304,8 @@ func (d *draft) repeat(p *pass, first int32, added int) {
 		switch {
 		case d.gradient(x.Like) && d.t.Lives[x.Like].Born >= p.begin && dies.event >= p.end:
 			made[len(made)-1].Freed = dies.event
+		case dies.event >= p.end && bound[d.t.Lives[x.Like].Stack] > first:
+			made[len(made)-1].Freed = bound[d.t.Lives[x.Like].Stack]
 		case dies.event == whatif.Never:
 			made[len(made)-1].Freed = whatif.Never
 		default:
@@ -313,7 +330,8 @@ func (d *draft) repeat(p *pass, first int32, added int) {
 			continue
 		}
 		stays := d.last(row) == whatif.Never && !d.gradient(row)
-		if stays && !d.is(row, category.Workspace) {
+		again := goes[l.Stack] > l.Born
+		if stays && !again && !d.is(row, category.Workspace) {
 			continue // it is made once
 		}
 		dies := moment{event: d.last(row), part: 1}
@@ -321,7 +339,7 @@ func (d *draft) repeat(p *pass, first int32, added int) {
 			dies.part, dies.turn = 2, row
 		}
 		put(extra{Life: whatif.Life{Like: row}, parts: 1}, moment{event: l.Born, part: 1}, dies)
-		d.drop[row] = d.drop[row] || stays
+		d.drop[row] = d.drop[row] || stays && !again
 	}
 	sorting.Stable(at, func(a, b moment) int {
 		return cmp.Or(cmp.Compare(a.event, b.event), cmp.Compare(a.part, b.part), cmp.Compare(a.turn, b.turn))
@@ -340,18 +358,18 @@ func (d *draft) repeat(p *pass, first int32, added int) {
 
 // loopOf is the event at which a pass begins anew for the next batch. The first begins with the recording, and makes
 // the model before; and what calls modules of which backward needs nothing, as an evaluation does, is not of it.
-func (d *draft) loopOf(p *pass) int32 {
+func (r *run) loopOf(p *pass) int32 {
 	calls := map[snapshot.StackID]string{} // by stack, the code that calls the outermost module; "" for none
 	trains := map[string]bool{}
-	for row := p.rows.from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
-		stack := d.t.Lives[row].Stack
+	for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
+		stack := r.t.Lives[row].Stack
 		if _, ok := calls[stack]; !ok {
 			calls[stack] = ""
-			if own := d.outside(d.stack(stack)); own != nil {
+			if own := r.outside(r.stack(stack)); own != nil {
 				calls[stack] = fmt.Sprint(own)
 			}
 		}
-		if d.saved(p, row) {
+		if r.saved(p, row) {
 			trains[calls[stack]] = true
 		}
 	}
@@ -359,15 +377,15 @@ func (d *draft) loopOf(p *pass) int32 {
 		return p.begin
 	}
 	from := p.rows.from
-	for row := from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
-		code := calls[d.t.Lives[row].Stack]
-		if d.is(row, category.Parameter) || code != "" && !trains[code] && !trains[""] {
+	for row := from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
+		code := calls[r.t.Lives[row].Stack]
+		if r.is(row, category.Parameter) || code != "" && !trains[code] && !trains[""] {
 			from = row + 1
 		}
 	}
 	for row := from; row < p.rows.to; row++ {
-		if d.phase(row) == inProgram {
-			return d.t.Lives[row].Born
+		if r.phase(row) == inProgram {
+			return r.t.Lives[row].Born
 		}
 	}
 	return p.begin
@@ -395,6 +413,47 @@ func (d *draft) replaced(p *pass) map[snapshot.StackID]int32 {
 	for row := from; row < p.rows.from; row++ {
 		if end := d.last(row); end >= p.first && end < p.end {
 			out[d.t.Lives[row].Stack] = end
+		}
+	}
+	return out
+}
+
+// boundAgain tells by stack when in the first pass what it allocated from an event on would be let go of if another pass
+// had come before: where the next pass lets go of that of the first.
+func (d *draft) boundAgain(p *pass, first int32) map[snapshot.StackID]int32 {
+	i := slices.IndexFunc(d.passes, func(q pass) bool { return q.first > p.first })
+	if i < 0 {
+		return nil
+	}
+	next := &d.passes[i]
+	start := d.loopOf(next)
+	// which tells a row of the next pass by its stack and how often that came before.
+	type which struct {
+		stack snapshot.StackID
+		n     int
+	}
+	name := func(p *pass, from int32, each func(row int32, w which)) {
+		seen := map[snapshot.StackID]int{}
+		for row := p.rows.from; row < p.rows.to; row++ {
+			if l := &d.t.Lives[row]; l.Born >= from {
+				each(row, which{l.Stack, seen[l.Stack]})
+				seen[l.Stack]++
+			}
+		}
+	}
+	names := map[int32]which{}
+	name(next, start, func(row int32, w which) { names[row] = w })
+	rows := map[which]int32{}
+	name(p, first, func(row int32, w which) { rows[w] = row })
+	out := map[snapshot.StackID]int32{}
+	for row := p.rows.from; row < p.rows.to; row++ {
+		l := &d.t.Lives[row]
+		end := d.last(row)
+		if l.Born < first || end < next.first || end >= next.end || d.gradient(row) {
+			continue
+		}
+		if at, ok := rows[names[d.lastBefore(end)]]; ok && d.t.Lives[at].Born < p.end {
+			out[l.Stack] = d.t.Lives[at].Born
 		}
 	}
 	return out

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
@@ -42,12 +43,29 @@ func (d *draft) dropped(row int32) (event int32, depth int) {
 	own := d.stack(d.t.Lives[row].Stack)
 	for depth = d.holder(own); depth >= 0; depth = d.caller(own, depth) {
 		if x := d.readAt(row, own, depth, true); x.into >= 0 {
-			return d.t.Lives[x.into].Born, depth
+			return d.operationOf(x.into), depth
 		} else if x.last > row {
 			return d.t.Lives[x.last].Born, depth
 		}
 	}
 	return d.t.Lives[min(int(row)+1, len(d.t.Lives)-1)].Born, -1
+}
+
+// operationOf is the event after which the operation of a module of torch's is over that a row is the first of, that of the
+// row for others.
+func (d *draft) operationOf(row int32) int32 {
+	over := d.t.Lives[row].Born
+	stack := d.t.Lives[row].Stack
+	if own := d.stack(stack); len(own) == 0 || !frames.Of(d.s, own[0]).IsLibrary() {
+		return over
+	}
+	for next := row + 1; int(next) < len(d.t.Lives) && d.t.Lives[next].Stack == stack; next++ {
+		over = d.t.Lives[next].Born
+		if end := d.last(next); int(next)+1 < len(d.t.Lives) && end < d.t.Lives[next+1].Born {
+			over = end
+		}
+	}
+	return over
 }
 
 // reading is what a function allocates after a row that it gets.
@@ -57,9 +75,10 @@ type reading struct {
 	last int32 // of the statement behind, or, where the function returns, of the line
 }
 
-// readAt looks at what a function allocates after a row that it gets, up to the end of the statement behind that.
+// readAt looks at what a function allocates after a row that it gets, up to the end of the statement behind that: in
+// a loop of one line that is its next turn.
 func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool) reading {
-	at, behind := d.line(own, depth), int32(0)
+	at, behind, first := d.line(own, depth), int32(0), snapshot.EmptyStack
 	x := reading{into: -1, over: row + 1, last: row}
 	for next := row + 1; int(next) < len(d.t.Lives); next++ {
 		phase := d.phase(next)
@@ -75,17 +94,24 @@ func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool
 		if !same || back {
 			break
 		}
-		switch line := d.line(stack, depth); {
+		before, line := d.t.Lives[x.last].Stack, d.line(stack, depth)
+		switch {
 		case line == at && behind == 0:
-			other := d.sizes[next]*8 >= d.sizes[row] || l.Stack != d.t.Lives[row].Stack // not what comes with it
+			// One operation of a module of torch's asks for all that comes with its result, as a convolution that tries
+			// algorithms does; of other code only what is small is taken for that.
+			other := l.Stack != d.t.Lives[row].Stack || d.sizes[next]*8 >= d.sizes[row] && !frames.Of(d.s, own[0]).IsLibrary()
 			if direct && other && d.holder(stack) == depth {
 				x.into = next
 				return x
 			}
+			if l.Stack != before && d.back(d.t.Lives[row].Stack, l.Stack, false) {
+				behind, first = line, l.Stack // the line comes again, in a loop
+				break
+			}
 			x.over = next + 1
 		case behind == 0:
-			behind = line
-		case line != behind:
+			behind, first = line, l.Stack
+		case line != behind || l.Stack != before && d.back(first, l.Stack, true):
 			return x
 		}
 		x.last = next
@@ -109,8 +135,8 @@ func (r *run) inside(own, stack []snapshot.FrameID, last snapshot.StackID, at in
 			return false, false
 		}
 	}
-	a, b := r.s.Frames.Get(own[len(own)-1-at]), r.s.Frames.Get(stack[len(stack)-1-at])
-	return a.File == b.File && a.Name == b.Name, b.Line < r.line(r.stack(last), at)
+	a, b := own[len(own)-1-at], stack[len(stack)-1-at]
+	return r.functions[a] == r.functions[b], r.s.Frames.Get(b).Line < r.line(r.stack(last), at)
 }
 
 // caller is the depth from outside of the function that called one, without what calls of modules go through; -1 for
@@ -158,8 +184,33 @@ func (d *draft) offloadSaved(e *Applied) {
 			}
 			d.add(row, min(before[k]+1, end), end)
 		}
+		d.offloadWeights(p, e)
 	}
 }
+
+// offloadWeights brings back the parameters that nodes of a pass saved: what makes a gradient, and what it gives on, had one
+// to make that with. One of an embedding saves none.
+func (d *draft) offloadWeights(p *pass, e *Applied) {
+	const small = 4096
+	for row := p.rows.from; row < p.rows.to; row++ {
+		l := &d.t.Lives[row]
+		if l.Born < p.begin || l.Born >= p.stop || d.sizes[row] < small || !d.gradient(row) {
+			continue
+		}
+		begin, end := d.nodes[l.Born-1], d.nodeOver(row)
+		for other := max(row-longNode, p.rows.from); other < min(row+longNode, p.rows.to); other++ {
+			if born := d.t.Lives[other].Born; born > begin && born <= end && d.sizes[other] >= small && !d.gradient(other) &&
+				!d.is(other, category.Workspace) && !d.scratch(other) {
+				d.add(row, begin+1, end)
+				e.moved += d.sizes[row]
+				break
+			}
+		}
+	}
+}
+
+// longNode is how many allocations a node of a backward pass is taken to make at most before or behind a gradient.
+const longNode = 256
 
 // freedBefore gives for each of some rows when the one before it in backward was freed.
 func (d *draft) freedBefore(p *pass, rows []int32) []int32 {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"sort"
+	"strings"
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
@@ -21,18 +22,21 @@ type run struct {
 	steps *steps.Result
 	uses  *category.Table
 
-	stacks [][]snapshot.FrameID // by stack, its frames of Python; the others lie anywhere between where C++ was recorded too
-	alike  []snapshot.StackID   // by stack, the first with the same frames of Python
-	phases []phase              // by stack
-	trains bool
-	warm   int // the first row that the trace allocated
-	passes []pass
-	calls  []call // of optimizers
+	functions []int32              // by frame, see findFunctions
+	stacks    [][]snapshot.FrameID // by stack, its frames of Python; the others lie anywhere between where C++ was recorded too
+	alike     []snapshot.StackID   // by stack, the first with the same frames of Python
+	phases    []phase              // by stack
+	trains    bool
+	warm      int // the first row that the trace allocated
+	passes    []pass
+	calls     []call // of optimizers
 
 	kept []bool // by stack, whether a pass keeps what it allocates
 	// guessed says that no backward pass told what is kept, see guess.
 	guessed bool
-	nodes   []int32 // by event, the last event at which a node of a backward pass was over, see findNodes
+	nodes   []int32         // by event, the last event at which a node of a backward pass was over, see findNodes
+	brief   map[int32]bool  // rows that look like gradients and are none, see findBrief
+	parts   map[int32]int32 // by the row of a gradient, that of what is added to it last, see findParts
 }
 
 // phase is what the program did where it allocated.
@@ -66,7 +70,7 @@ type call struct {
 type span struct{ from, to int32 }
 
 func read(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result, uses *category.Table) *run {
-	r := &run{s: s, t: t, steps: st, uses: uses}
+	r := &run{s: s, t: t, steps: st, uses: uses, brief: map[int32]bool{}}
 	r.warm, _ = slices.BinarySearchFunc(t.Lives, 0, func(l timeline.Life, e int32) int { return cmp.Compare(l.Born, e) })
 	r.stacks = make([][]snapshot.FrameID, s.Stacks.Len()+1)
 	r.alike = make([]snapshot.StackID, len(r.stacks))
@@ -95,13 +99,53 @@ func read(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result, uses *ca
 	if r.trains {
 		r.phases[snapshot.EmptyStack] = inBackward // the autograd engine's thread has no Python frames
 	}
+	r.findFunctions()
 	r.findPasses()
+	r.findBrief()
 	r.findNodes()
+	r.findParts()
 	return r
 }
 
 // stack gives the frames of Python of a stack.
 func (r *run) stack(id snapshot.StackID) []snapshot.FrameID { return r.stacks[id] }
+
+// findFunctions numbers the functions that frames are of. A class has a function of the same name as the class behind it in the
+// file: where lines of another function lie between two lines, they are not of one.
+func (r *run) findFunctions() {
+	all := make([]snapshot.FrameID, r.s.Frames.Len())
+	for i := range all {
+		all[i] = snapshot.FrameID(i + 1)
+	}
+	at := func(id snapshot.FrameID) snapshot.Frame { return r.s.Frames.Get(id) }
+	slices.SortStableFunc(all, func(a, b snapshot.FrameID) int {
+		return cmp.Or(cmp.Compare(at(a).File, at(b).File), cmp.Compare(at(a).Line, at(b).Line))
+	})
+	r.functions = make([]int32, len(all)+1)
+	var last snapshot.Frame // of a function with a name of its own
+	around, n := int32(0), int32(0)
+	inner := map[snapshot.Frame]int32{} // those without, by file, name and in Line the number of the function around them
+	for _, id := range all {
+		f := at(id)
+		name := r.s.Strings.Get(f.Name)
+		if !strings.HasPrefix(name, "<") {
+			if f.File != last.File || f.Name != last.Name {
+				n++
+				last, around = f, n
+			}
+			r.functions[id] = around
+			continue
+		}
+		if f.Line = around; name == "<module>" {
+			f.Line = 0
+		}
+		if inner[f] == 0 {
+			n++
+			inner[f] = n
+		}
+		r.functions[id] = inner[f]
+	}
+}
 
 // python gives the frames of a stack that are of Python, all of one that has none.
 func (r *run) python(stack []snapshot.FrameID) []snapshot.FrameID {
@@ -254,7 +298,28 @@ func (r *run) saved(p *pass, row int32) bool {
 // gradient reports whether a row is the gradient of a parameter: made by a backward pass, and there after it.
 func (r *run) gradient(row int32) bool {
 	c, trust := r.uses.Of(row)
-	return c == category.Gradient && trust > category.Low
+	return c == category.Gradient && trust > category.Low && !r.brief[row]
+}
+
+// findBrief finds what a pass makes and lets go of before other code allocates, where gradients stay.
+func (r *run) findBrief() {
+	for i := range r.passes {
+		p := &r.passes[i]
+		var brief []int32
+		stay := false
+		for row := p.rows.from; row < p.rows.to; row++ {
+			if r.gradient(row) && r.t.Lives[row].Born >= p.begin {
+				if r.end(row) < p.end {
+					brief = append(brief, row)
+				} else {
+					stay = true
+				}
+			}
+		}
+		for _, row := range brief {
+			r.brief[row] = stay
+		}
+	}
 }
 
 func (r *run) is(row int32, of category.Category) bool {
@@ -284,8 +349,17 @@ func (r *run) findNodes() {
 	}
 }
 
-// complete is the event after which a gradient is added to its parameter's: the node that made it is over.
+// complete is the event after which a gradient is added to its parameter's: the node that made it is over, and those that
+// made others that are added to it.
 func (r *run) complete(row int32) int32 {
+	if part, ok := r.parts[row]; ok {
+		row = part
+	}
+	return r.nodeOver(row)
+}
+
+// nodeOver is the event after which the node of a backward pass is over that made a row.
+func (r *run) nodeOver(row int32) int32 {
 	born := r.t.Lives[row].Born
 	for e := born + 1; int(e) < len(r.nodes) && e < r.end(row); e++ {
 		if r.nodes[e] == e {
@@ -293,4 +367,47 @@ func (r *run) complete(row int32) int32 {
 		}
 	}
 	return born + 1
+}
+
+// weights are the sizes of a pass's gradients that nothing has on the way to its loss, from an event on: what backward
+// makes of such a size is of the shape of a parameter.
+func (r *run) weights(p *pass, first int32) map[int64]bool {
+	out := map[int64]bool{}
+	for row := p.rows.from; row < p.rows.to; row++ {
+		if r.gradient(row) {
+			out[r.t.Lives[row].Requested] = true
+		}
+	}
+	for row := p.rows.from; row < p.rows.to; row++ {
+		if r.phase(row) == inProgram && r.t.Lives[row].Born >= first {
+			delete(out, r.t.Lives[row].Requested)
+		}
+	}
+	return out
+}
+
+// findParts finds the rows that are the last to be added to a gradient within its pass, where a parameter is used several
+// times. Gradients of one size take turns.
+func (r *run) findParts() {
+	r.parts = map[int32]int32{}
+	for i := range r.passes {
+		p := &r.passes[i]
+		gradients, parts := map[int64][]int32{}, map[int64][]int32{}
+		weights := r.weights(p, r.loopOf(p))
+		for row := p.rows.from; row < p.rows.to; row++ {
+			switch n := r.t.Lives[row].Requested; {
+			case !weights[n] || r.t.Lives[row].Born < p.begin:
+			case r.gradient(row):
+				gradients[n] = append(gradients[n], row)
+				delete(parts, n)
+			case r.phase(row) == inBackward:
+				parts[n] = append(parts[n], row)
+			}
+		}
+		for n, of := range gradients {
+			for k := range min(len(of), len(parts[n])/len(of)*len(of)) {
+				r.parts[of[k]] = parts[n][len(parts[n])-len(of)+k]
+			}
+		}
+	}
 }

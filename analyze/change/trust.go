@@ -105,6 +105,8 @@ func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 					v.below, v.above = one, 0
 				}
 				a.Doubts = append(a.Doubts, v)
+			case SavedOnCPU:
+				a.Doubts = append(a.Doubts, Doubt{Kind: Strategy, Change: c.Change, below: 0.03, above: 0.03})
 			case OneOfLists:
 				a.Doubts = append(a.Doubts, Doubt{Kind: Lists, Change: c.Change, below: 0.3, above: 0.3})
 			}

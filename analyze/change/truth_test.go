@@ -16,9 +16,8 @@ const lab = "../../fixtures/lab/changes/"
 
 // wide are programs of which a change is further off than others, by how many percent of the peaks, and why.
 var wide = map[string]float64{
-	"convnet_checkpoint_reentrant": 7,                               // the other form keeps more
-	"llama_bf16":                   7, "llama_in_backward_bf16": 16, // the program makes 32-bit copies
-	"convnet_checkpoint_half": 9, "llama_checkpoint_accumulate": 8, // the layout of what is freed in between
+	"llama_bf16": 7, "llama_in_backward_bf16": 16, // the program makes 32-bit copies
+	"convnet_offload_activations": 7, // the layout of what is copied back
 }
 
 // TestTruth holds programs with a change to what torch's allocator did when they ran so. The recordings are of the

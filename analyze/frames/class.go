@@ -84,6 +84,10 @@ const (
 	HopperWorkspaceSize = 32 << 20
 )
 
+// LtWorkspaceSize is what torch asks for by default for each product that cuBLASLt makes, in bytes, and gives back behind it
+// (aten/src/ATen/cuda/CUDABlas.cpp).
+const LtWorkspaceSize = 1 << 20
+
 // Origin says where the code comes from, as far as the path tells.
 func (c Class) Origin() Origin { return Origin(c & (1<<partShift - 1)) }
 
