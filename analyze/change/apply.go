@@ -142,7 +142,7 @@ func (d *draft) apply(ctx context.Context, c *Change) (*Applied, error) {
 			err = refuse(NoState)
 		}
 		d.eightBit(a)
-		a.assume(BlockWise)
+		a.assume(BlockWise, Elements32)
 	case Accumulate:
 		if len(d.passes) == 0 {
 			err = refuse(NoPass)
@@ -160,7 +160,10 @@ func (d *draft) apply(ctx context.Context, c *Change) (*Applied, error) {
 			if c.all {
 				return of != category.Input && of != category.Workspace // its size is a library's choice
 			}
-			return of == c.of
+			if of == category.Gradient && !d.gradient(row) {
+				return false // what backward passes on
+			}
+			return slices.Contains(c.of, of)
 		}, a)
 		if a.Blocks == 0 {
 			err = refuse(NoneSuch)

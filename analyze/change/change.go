@@ -57,7 +57,7 @@ var forms = map[Kind]string{
 	EightBit:   "adam-8bit",
 	Accumulate: "accumulate=2 or more", Zero: "zero=STAGE,RANKS such as zero=1,8",
 	FSDP:  "fsdp=STAGE,RANKS such as fsdp=3,8, or fsdp=2,8 where parameters stay gathered until backward",
-	DType: "dtype=bf16:CATEGORY such as dtype=bf16:parameter, or dtype=bf16:all",
+	DType: "dtype=bf16:WHAT of parameters, gradients, optimizer, activations, all or a category",
 }
 
 // Form says how a kind is written.
@@ -68,14 +68,14 @@ type Change struct {
 	Text string // as it was asked for
 	Kind Kind
 
-	modules []modules         // of Checkpoint
-	line    string            // of FreeLeak, Del, Free, NoGrad; "" for all
-	step    int               // of Free
-	what    string            // of Offload
-	n       int64             // of Accumulate the micro-batches, of Zero and FSDP the ranks
-	stage   int               // of Zero, FSDP
-	of      category.Category // of DType
-	all     bool              // of DType
+	modules []modules           // of Checkpoint
+	line    string              // of FreeLeak, Del, Free, NoGrad; "" for all
+	step    int                 // of Free
+	what    string              // of Offload
+	n       int64               // of Accumulate the micro-batches, of Zero and FSDP the ranks
+	stage   int                 // of Zero, FSDP
+	of      []category.Category // of DType
+	all     bool                // of DType
 }
 
 // modules are some of those that one line calls.
@@ -159,11 +159,29 @@ func (c *Change) parse(value string) bool {
 		if c.all = of == "all"; c.all {
 			return dtype == "bf16" || dtype == "fp16"
 		}
-		known := false
-		c.of, known = category.Parse(of)
-		return ok && known && c.of != category.Unknown && (dtype == "bf16" || dtype == "fp16")
+		c.of = categories(of)
+		return ok && len(c.of) > 0 && (dtype == "bf16" || dtype == "fp16")
 	}
 	return false
+}
+
+// categories are those of a word: the name of one, or what programs call them. Of activations, those that backward needs have
+// a category of their own.
+func categories(word string) []category.Category {
+	switch word {
+	case "parameters":
+		return []category.Category{category.Parameter}
+	case "gradients":
+		return []category.Category{category.Gradient}
+	case optimizer:
+		return []category.Category{category.OptimizerState}
+	case "activation", activations:
+		return []category.Category{category.Activation, category.AutogradSaved}
+	}
+	if c, ok := category.Parse(word); ok && c != category.Unknown {
+		return []category.Category{c}
+	}
+	return nil
 }
 
 // parseModules reads "blocks.*", "blocks.0-5", "blocks.0,blocks.2", "model.py:43".

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze/change"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/load"
@@ -158,5 +159,30 @@ func TestSearch(t *testing.T) {
 	cancel()
 	if _, err := change.Search(ctx, in, nil, 0); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// TestCategories holds what programs call memory to the categories of its parts.
+func TestCategories(t *testing.T) {
+	in := input(t, pairs+"base.pickle.xz")
+	ask := func(text string) *change.Answer {
+		a, err := change.Ask(t.Context(), in, []change.Change{parse(t, text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	for word, same := range map[string]string{"parameters": "parameter", "optimizer": "optimizer state",
+		"gradients": "gradient", "activations": "activation"} {
+		a, b := ask("dtype=bf16:"+word), ask("dtype=bf16:"+same)
+		if x, y := a.Changes[0], b.Changes[0]; x.Bytes == 0 || x.Bytes != y.Bytes || x.Blocks != y.Blocks {
+			t.Errorf("%s is %d bytes, %s %d", word, x.Bytes, same, y.Bytes)
+		}
+		if a.Confidence != finding.Low {
+			t.Errorf("%s is of %s confidence", word, a.Confidence)
+		}
+	}
+	if x, y := ask("dtype=bf16:activations"), ask("dtype=bf16:autograd saved"); x.Changes[0].Bytes < y.Changes[0].Bytes {
+		t.Errorf("activations are %d bytes, those that backward needs %d", x.Changes[0].Bytes, y.Changes[0].Bytes)
 	}
 }

@@ -14,7 +14,7 @@ type draft struct {
 	drop  []bool  // by row, not asked for
 	ends  []int32 // by row, see whatif.Edits
 	added []extra
-	eight map[int32]bool // rows with elements of 8 bits
+	eight map[int32]bool // rows of an optimizer with states of 8 bits, whose types are settled
 
 	turns map[int32]int32 // by event, turns that are taken
 }

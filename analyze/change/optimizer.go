@@ -190,11 +190,13 @@ func (d *draft) eightBit(e *Applied) {
 	const least, block = 4096, 256 // elements
 	for row := range d.rows() {
 		n := d.sizes[row] / 4
-		if !d.is(row, category.OptimizerState) || n < least || d.drop[row] {
+		if !d.is(row, category.OptimizerState) || d.drop[row] {
 			continue
 		}
+		if d.eight[row] = true; n < least {
+			continue // 32 bits, whatever parameters have
+		}
 		e.count(d.run, row)
-		d.eight[row] = true
 		d.sizes[row] = n
 		if l := &d.t.Lives[row]; l.Born >= 0 {
 			d.add(row, l.Born, d.last(row)).bytes = (n + block - 1) / block * 4

@@ -168,7 +168,7 @@ func (c *Change) contradicts(o *Change) bool {
 
 // ofState reports whether a change is of the optimizer alone, and leaves nothing for one with 8 bits.
 func (c *Change) ofState() bool {
-	return c.Kind == DType && c.of == category.OptimizerState && !c.all || c.Kind == Offload && c.what == optimizer ||
+	return c.Kind == DType && slices.Contains(c.of, category.OptimizerState) || c.Kind == Offload && c.what == optimizer ||
 		c.Kind == InBackward || c.Kind == Foreach
 }
 

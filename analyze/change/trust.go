@@ -108,7 +108,9 @@ func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 			case SavedOnCPU:
 				a.Doubts = append(a.Doubts, Doubt{Kind: Strategy, Change: c.Change, below: 0.03, above: 0.03})
 			case OneOfLists:
-				a.Doubts = append(a.Doubts, Doubt{Kind: Lists, Change: c.Change, below: 0.3, above: 0.3})
+				// Those that are meant may keep next to nothing.
+				above := max(0.3, share(a.Before.ReservedPeak-peak, peak))
+				a.Doubts = append(a.Doubts, Doubt{Kind: Lists, Change: c.Change, below: 0.3, above: above})
 			}
 		}
 	}

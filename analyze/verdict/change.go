@@ -417,6 +417,9 @@ func doing(c *finding.ProgramChange) string {
 		return "moving saved activations to the CPU"
 	case change.DType:
 		_, of, _ := strings.Cut(value, ":")
+		if of == "optimizer" {
+			of = "optimizer state"
+		}
 		return "16-bit " + of
 	}
 	return c.Change
