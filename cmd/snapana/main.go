@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log"
 	"math"
 	"os"
 	"os/signal"
@@ -33,6 +34,7 @@ import (
 const inOrder = 3 * time.Second
 
 func main() {
+	log.SetOutput(io.Discard) // there net/http says what stores say without being asked
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	var patience atomic.Int64 // of a command that was interrupted
 	patience.Store(int64(inOrder))

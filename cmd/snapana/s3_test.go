@@ -3,12 +3,15 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/snapana/snapana/fixtures/s3"
 )
@@ -150,5 +153,24 @@ func TestStoreWrites(t *testing.T) {
 	if code, _, stderr := ask(t, "plot", "-o", "gs://bucket/x.png", in); code != exitEnv ||
 		!strings.Contains(stderr, "HMAC") {
 		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+// TestStoreUnasked has nothing shown of what a store says without being asked, which may be what it was told.
+func TestStoreUnasked(t *testing.T) {
+	s := s3.New(t)
+	s.Fault(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		conn, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			return false
+		}
+		io.WriteString(conn, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\nsaid")
+		time.Sleep(10 * time.Millisecond)
+		conn.Close()
+		return true
+	})
+	out, err := exec.CommandContext(t.Context(), "snapana", "summary", "s3://bucket/x").CombinedOutput()
+	if err == nil || !strings.HasPrefix(string(out), "snapana: ") || strings.Contains(string(out), "said") {
+		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -15,9 +15,11 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"log"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"runtime"
 	"strconv"
 	"strings"
@@ -83,6 +85,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 
 // Until serves until ctx ends, then waits a little for the last answers, and closes the listener.
 func Until(ctx context.Context, l net.Listener, server *http.Server) error {
+	server.ErrorLog = log.New(os.Stderr, "snapana: ", 0)
 	stop := context.AfterFunc(ctx, func() {
 		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 		defer cancel()

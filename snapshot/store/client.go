@@ -123,6 +123,8 @@ func find(ctx context.Context) (*settings, error) {
 			s.endpoint.User != nil || strings.Trim(s.endpoint.Path, "/") != "" {
 			return nil, errors.New("AWS_ENDPOINT_URL, or endpoint_url, is not like https://HOST:PORT")
 		}
+		usual := map[string]string{"http": ":80", "https": ":443"}[s.endpoint.Scheme] // which proxies drop, signed or not
+		s.endpoint.Host = strings.TrimSuffix(strings.ToLower(s.endpoint.Host), usual)
 	} else {
 		s.endpoint = &url.URL{Scheme: "https", Host: amazon(s.region)}
 	}
@@ -222,6 +224,12 @@ func newTransport() (http.RoundTripper, error) {
 			}
 			return patient{conn}, nil
 		},
+		OnProxyConnectResponse: func(_ context.Context, _ *url.URL, _ *http.Request, res *http.Response) error {
+			if res.StatusCode/100 != 2 {
+				return proxied(res.StatusCode)
+			}
+			return nil
+		},
 		TLSHandshakeTimeout:    10 * time.Second,
 		ResponseHeaderTimeout:  stalled,
 		IdleConnTimeout:        time.Minute,
@@ -241,6 +249,19 @@ func newTransport() (http.RoundTripper, error) {
 		t.TLSClientConfig = &tls.Config{RootCAs: pool}
 	}
 	return bounded{t}, nil
+}
+
+const noPass = "the proxy wants a name and a password, and HTTP_PROXY or HTTPS_PROXY has none that it takes"
+
+// proxied is the error of a proxy that does not let a request through.
+func proxied(status int) error {
+	switch {
+	case status == http.StatusProxyAuthRequired:
+		return &fault{noPass, ErrUnavailable}
+	case status/100 == 4:
+		return &fault{fmt.Sprintf("the proxy refuses to connect to it (status %d)", status), ErrUnavailable}
+	}
+	return fmt.Errorf("proxy: status %d", status)
 }
 
 // patient is a connection on which writing ends when nobody takes what is written.
@@ -368,7 +389,7 @@ func wait(ctx context.Context, try int) {
 	}
 }
 
-// network says what is wrong with a connection, in words that have no address with secrets in it.
+// network says what is wrong with a connection, in words that have no address with secrets in it, and none of the store.
 func network(err error) string {
 	var dns *net.DNSError
 	var op *net.OpError
@@ -376,6 +397,12 @@ func network(err error) string {
 	switch {
 	case errors.As(err, &dns):
 		return "the name " + dns.Name + " is not known"
+	case errors.As(err, new(x509.HostnameError)):
+		return "its certificate is for other hosts"
+	case errors.As(err, new(x509.UnknownAuthorityError)):
+		return "nobody that is trusted here has signed its certificate; AWS_CA_BUNDLE names a file of those to trust"
+	case errors.As(err, new(*tls.CertificateVerificationError)):
+		return "its certificate is not valid, or not at this time"
 	case errors.As(err, &op):
 		return op.Error()
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
@@ -384,7 +411,7 @@ func network(err error) string {
 		return "it has not answered for a while"
 	case errors.As(err, &u) && strings.Contains(u.Err.Error(), "proxy"):
 		return "the proxy that HTTP_PROXY or HTTPS_PROXY names is not reached, or its address is not valid"
-	case errors.As(err, &u):
+	case errors.As(err, &u) && !strings.Contains(u.Err.Error(), `"`): // net/http quotes what was answered
 		return u.Err.Error()
 	}
 	return "its answers are damaged"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net/url"
 	"path"
 	"strings"
 	"sync/atomic"
@@ -75,32 +76,42 @@ func list(ctx context.Context, s *Store, name string, deep bool, most int) (all 
 	}
 	var left atomic.Int64
 	left.Store(mostPages)
-	page := 0
-	if most == 1 {
-		page = 2 // one may be the folder itself
+	ctx = context.WithValue(ctx, pages{}, &left)
+	query := url.Values{"list-type": {"2"}, "encoding-type": {"url"}, "prefix": {prefix}}
+	if !deep {
+		query.Set("delimiter", "/")
 	}
-	err = s.do(ctx, bucket, func(c *service) error {
-		all = all[:0]
-		tooMuch := false
-		ctx := context.WithValue(ctx, pages{}, &left)
-		err := c.list(ctx, bucket, prefix, deep, page, func(key string, size int64, modified time.Time) bool {
-			below, ok := strings.CutPrefix(key, prefix)
-			dir := strings.HasSuffix(below, "/")
-			if below = strings.TrimSuffix(below, "/"); !ok || below == "" && !(key == prefix && most == 1) {
-				return true // the mark of an empty folder, or what was not asked for
-			}
-			if tooMuch = len(all) == MostListed; tooMuch {
-				return false
-			}
-			all = append(all, Info{name: below, size: size, modified: modified, dir: dir})
-			return most > 1
-		})
-		if tooMuch {
-			return &fault{"there is too much in this folder to list it", nil}
+	if most == 1 {
+		query.Set("max-keys", "2") // one may be the folder itself
+	}
+	tooMuch := false
+	take := func(key string, size int64, modified time.Time) bool {
+		below, ok := strings.CutPrefix(key, prefix)
+		dir := strings.HasSuffix(below, "/")
+		if below = strings.TrimSuffix(below, "/"); !ok || below == "" && !(key == prefix && most == 1) {
+			return true // the mark of an empty folder, or what was not asked for
 		}
-		return err
-	})
-	return all, s.explain(ctx, "open", name, err)
+		if tooMuch = len(all) == MostListed; tooMuch {
+			return false
+		}
+		all = append(all, Info{name: below, size: size, modified: modified, dir: dir})
+		return most > 1
+	}
+	for {
+		var page *listing
+		err := s.do(ctx, bucket, func(c *service) (err error) {
+			page, err = c.page(ctx, bucket, query)
+			return err
+		})
+		if err == nil && page.each(take) && page.IsTruncated {
+			query.Set("continuation-token", page.Next)
+			continue
+		}
+		if tooMuch {
+			err = &fault{"there is too much in this folder to list it", nil}
+		}
+		return all, s.explain(ctx, "open", name, err)
+	}
 }
 
 // Folder is what a listing has for a folder of that name.

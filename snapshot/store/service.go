@@ -13,7 +13,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/url"
-	"strconv"
+	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -75,7 +75,8 @@ func (s *service) address(bucket, key string, query url.Values) (*url.URL, error
 		!s3utils.IsAmazonFIPSEndpoint(*s.endpoint) && !s3utils.IsAmazonPrivateLinkEndpoint(*s.endpoint) {
 		at.Host = amazon(s.region)
 	}
-	inHost := s.style == "virtual" || s.style != "path" && s3utils.IsVirtualHostSupported(at, bucket)
+	inHost := s.style != "path" && hostable.MatchString(bucket) &&
+		(s.style == "virtual" || s3utils.IsVirtualHostSupported(at, bucket))
 	path := "/" + s3utils.EncodePath(key)
 	if inHost {
 		at.Host = bucket + "." + at.Host
@@ -86,8 +87,15 @@ func (s *service) address(bucket, key string, query url.Values) (*url.URL, error
 	if query != nil {
 		where += "?" + s3utils.QueryEncode(query)
 	}
-	return url.Parse(where)
+	u, err := url.Parse(where)
+	if err != nil {
+		return nil, &fault{"no store can be at this endpoint", nil}
+	}
+	return u, nil
 }
+
+// hostable are names of buckets that can be a part of a host's.
+var hostable = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]*$`)
 
 // nothing is the SHA-256 of no bytes.
 var nothing = hex.EncodeToString(sha256.New().Sum(nil))
@@ -149,6 +157,15 @@ func metaOf(res *http.Response) meta {
 // head asks what an object is. With an etag it is that version of it, or none.
 func (s *service) head(ctx context.Context, bucket, key, etag string) (meta, error) {
 	res, err := s.ask(ctx, http.MethodHead, bucket, key, nil, "If-Match", quoted(etag), "X-Amz-Checksum-Mode", "ENABLED")
+	if status := refused(err).Status; status == 400 || status == 403 {
+		// What answers HEAD has no body to say why, as that credentials have expired.
+		body, _, why := s.get(ctx, bucket, key, etag, 0, 0)
+		if why == nil {
+			body.Close()
+		} else if refused(why).Status == status {
+			err = why
+		}
+	}
 	if err != nil {
 		return meta{}, err
 	}
@@ -171,8 +188,9 @@ func (s *service) get(ctx context.Context, bucket, key, etag string, from, to in
 	return res.Body, metaOf(res), nil
 }
 
+// quoted is a tag as If-Match has it, which weak tags never match.
 func quoted(etag string) string {
-	if etag == "" {
+	if etag == "" || strings.HasPrefix(etag, "W/") {
 		return ""
 	}
 	return `"` + etag + `"`
@@ -217,7 +235,7 @@ func (s *service) remove(ctx context.Context, bucket, key string) error {
 	return res.Body.Close()
 }
 
-// listing is a page of what a bucket has, in which names may be encoded as in URLs.
+// listing is a page of what a bucket has.
 type listing struct {
 	XMLName     xml.Name `xml:"ListBucketResult"`
 	Encoding    string   `xml:"EncodingType"`
@@ -226,56 +244,46 @@ type listing struct {
 	Contents    []struct {
 		Key          string
 		Size         int64
-		LastModified time.Time
+		LastModified string
 	}
 	CommonPrefixes []struct{ Prefix string }
 }
 
-// list gives the names that begin with a prefix, a page at a time, until each says that it is enough. Unless deep, what
-// is behind a further slash is one name that ends in it.
-func (s *service) list(ctx context.Context, bucket, prefix string, deep bool, most int,
-	each func(name string, size int64, modified time.Time) (more bool)) error {
-	query := url.Values{"list-type": {"2"}, "encoding-type": {"url"}, "prefix": {prefix}}
-	if !deep {
-		query.Set("delimiter", "/")
+// page asks for a page of a listing.
+func (s *service) page(ctx context.Context, bucket string, query url.Values) (*listing, error) {
+	res, err := s.ask(ctx, http.MethodGet, bucket, "", query)
+	if err != nil {
+		return nil, err
 	}
-	if most > 0 {
-		query.Set("max-keys", strconv.Itoa(most))
+	defer res.Body.Close()
+	page := new(listing)
+	if err := xml.NewDecoder(res.Body).Decode(page); err != nil {
+		return nil, err
 	}
-	for {
-		var page listing
-		res, err := s.ask(ctx, http.MethodGet, bucket, "", query)
-		if err == nil {
-			err = xml.NewDecoder(res.Body).Decode(&page)
-			res.Body.Close()
-		}
-		if err != nil {
-			return err
-		}
-		plain := func(name string) string {
-			if page.Encoding == "url" {
-				if is, err := url.QueryUnescape(name); err == nil {
-					return is
-				}
-			}
-			return name
-		}
-		for _, o := range page.Contents {
-			if !each(plain(o.Key), o.Size, o.LastModified) {
-				return nil
-			}
-		}
-		for _, dir := range page.CommonPrefixes {
-			if !each(plain(dir.Prefix), 0, time.Time{}) {
-				return nil
-			}
-		}
-		if !page.IsTruncated {
-			return nil
-		}
-		if page.Next == "" {
-			return &fault{"the listing does not say how it goes on", ErrUnavailable}
-		}
-		query.Set("continuation-token", page.Next)
+	if page.IsTruncated && page.Next == "" {
+		return nil, &fault{"the listing does not say how it goes on", ErrUnavailable}
 	}
+	return page, nil
+}
+
+// each gives what is on a page, folders last, until it is enough.
+func (l *listing) each(give func(name string, size int64, modified time.Time) (more bool)) (more bool) {
+	plain := func(name string) string {
+		if is, err := url.QueryUnescape(name); err == nil && l.Encoding == "url" {
+			return is
+		}
+		return name
+	}
+	for _, o := range l.Contents {
+		modified, _ := time.Parse(time.RFC3339, o.LastModified)
+		if !give(plain(o.Key), o.Size, modified) {
+			return false
+		}
+	}
+	for _, dir := range l.CommonPrefixes {
+		if !give(plain(dir.Prefix), 0, time.Time{}) {
+			return false
+		}
+	}
+	return true
 }

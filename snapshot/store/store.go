@@ -166,6 +166,8 @@ func (s *Store) judge(err error) *fault {
 		return &fault{"this machine's clock is wrong (" + code + ")", fs.ErrPermission}
 	}
 	switch status := answer.Status; {
+	case status == 407:
+		return &fault{noPass, ErrUnavailable}
 	case status == 401 || status == 403:
 		hint := ""
 		if s.settings != nil && s.settings.anonymous {

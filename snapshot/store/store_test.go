@@ -178,6 +178,105 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// What answers HEAD cannot say why, and is asked for it.
+func TestWhy(t *testing.T) {
+	s := s3.New(t)
+	for code, want := range map[string]struct {
+		status int
+		says   string
+	}{"ExpiredToken": {400, "have expired"}, "RequestTimeTooSkewed": {403, "clock"}, "AccessDenied": {403, "access denied"}} {
+		s.Fault(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			s3.Refuse(w, want.status, code)
+			return true
+		})
+		if _, err := Stat(With(t.Context()), "s3://bucket/x"); !errors.Is(err, fs.ErrPermission) ||
+			!strings.Contains(err.Error(), want.says) {
+			t.Errorf("%s: %v", code, err)
+		}
+	}
+}
+
+// Nothing that a server says in place of an answer is shown.
+func TestNoHTTP(t *testing.T) {
+	s := s3.New(t)
+	for says, answer := range map[string]string{
+		"damaged":   "said " + s3.Secret + "\r\n\r\n",
+		"elsewhere": "HTTP/1.1 301 said\r\nLocation: /\r\nContent-Length: 0\r\n\r\n",
+		"answers":   "HTTP/1.1 301 said\r\nLocation: http://[said\r\nContent-Length: 0\r\n\r\n",
+		"break off": "",
+		"a name":    "HTTP/1.1 407 said\r\nContent-Length: 4\r\n\r\nsaid",
+	} {
+		s.Fault(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+			conn, _, err := w.(http.Hijacker).Hijack()
+			if err == nil {
+				io.WriteString(conn, answer)
+				conn.Close()
+			}
+			return true
+		})
+		st := from(With(t.Context()))
+		c, err := st.in(t.Context(), "bucket")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.head(t.Context(), "bucket", "x", "")
+		if err = st.explain(t.Context(), "open", "x", err); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+		plain(t, err)
+	}
+}
+
+// The bucket is in the host's name or in the path, as the store wants, and the host is that of the region.
+func TestAddress(t *testing.T) {
+	s3.New(t)
+	for _, c := range []struct{ endpoint, region, bucket, key, want string }{
+		{"", "", "bucket", "a b/ü+%25?", "https://bucket.s3.us-east-1.amazonaws.com/a%20b/%C3%BC%2B%2525%3F"},
+		{"", "", "bucket", "/x//../", "https://bucket.s3.us-east-1.amazonaws.com//x//../"},
+		{"", "eu-north-1", "bucket", "x", "https://bucket.s3.eu-north-1.amazonaws.com/x"},
+		{"", "cn-north-1", "bucket", "x", "https://bucket.s3.cn-north-1.amazonaws.com.cn/x"},
+		{"", "", "with.dots", "x", "https://s3.us-east-1.amazonaws.com/with.dots/x"},
+		{"", "", "Old_Name", "x", "https://s3.us-east-1.amazonaws.com/Old_Name/x"},
+		{"https://s3.amazonaws.com", "eu-west-1", "bucket", "x", "https://bucket.s3.eu-west-1.amazonaws.com/x"},
+		{"https://S3.example.com:443/", "eu-west-1", "bucket", "x", "https://s3.example.com/bucket/x"},
+		{"http://[::1]:9000", "", "bucket", "x", "http://[::1]:9000/bucket/x"},
+		{"https://storage.googleapis.com", "", "bucket", "x", "https://bucket.storage.googleapis.com/x"},
+		{"https://0af1.r2.cloudflarestorage.com", "auto", "bucket", "x", "https://0af1.r2.cloudflarestorage.com/bucket/x"},
+	} {
+		t.Setenv("AWS_ENDPOINT_URL_S3", c.endpoint)
+		st := from(With(t.Context()))
+		at, err := st.in(t.Context(), c.bucket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at.region = first(c.region, at.region)
+		if u, err := at.address(c.bucket, c.key, nil); err != nil || u.String() != c.want {
+			t.Errorf("%v, %v, want %s", u, err, c.want)
+		}
+	}
+}
+
+// A tag that a proxy has made weak tells whether an object changes, and is not asked for.
+func TestWeak(t *testing.T) {
+	s := s3.New(t)
+	want := noise(headBytes + partBytes + 1)
+	s.Put(t, "x", want)
+	s.Fault(func(w http.ResponseWriter, r *http.Request, serve http.Handler) bool {
+		if r.Header.Get("If-Match") != "" {
+			s3.Refuse(w, 412, "PreconditionFailed")
+			return true
+		}
+		weak := header{w, "Etag", `W/"tag"`}
+		if serve.ServeHTTP(weak, r); r.Method == http.MethodHead {
+			weak.Write(nil)
+		}
+		return true
+	})
+	if got, err := read(t, "s3://bucket/x"); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}
+
 // header overrides a header.
 type header struct {
 	http.ResponseWriter
@@ -356,6 +455,18 @@ func TestList(t *testing.T) {
 	if dirs, err := List(ctx, "s3://bucket/run/", false); err != nil || len(dirs) != 3 || !dirs[0].IsDir() {
 		t.Errorf("%v, %v", dirs, err)
 	}
+	var n atomic.Int64
+	s.Fault(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
+		busy := n.Add(1)%2 == 0 // from each page it goes on, not from the first
+		if busy {
+			s3.Refuse(w, 503, "SlowDown")
+		}
+		return busy
+	})
+	if again, err := List(ctx, "s3://bucket/run", true); err != nil || !slices.Equal(again, all) {
+		t.Errorf("%d, %v", len(again), err)
+	}
+	s.Fault(nil)
 	for name, is := range map[string]bool{"s3://bucket": true, "s3://bucket/run": true, "s3://bucket/run/0/": true,
 		"s3://bucket/ru": false, "s3://bucket/none/": false} {
 		info, err := Stat(ctx, name)
