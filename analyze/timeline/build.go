@@ -37,6 +37,7 @@ func Build(s *snapshot.Snapshot, device int) *Timeline {
 	if device >= 0 && device < len(s.Traces) {
 		t.Trace = s.Traces[device]
 	}
+	t.unused = isUnused(s, device)
 	checkState(s, t)
 	if t.window = s.WindowOf(device); t.window != nil {
 		t.Checks.UnmatchedAllocs += t.window.Unmatched
@@ -82,6 +83,27 @@ func Build(s *snapshot.Snapshot, device int) *Timeline {
 	}
 	t.retries()
 	return t
+}
+
+// isUnused reports whether a device has neither segments nor events, though events were recorded: torch begins to record
+// all devices of a process at once (CUDACachingAllocator.cpp, recordHistory), and has a trace for each.
+func isUnused(s *snapshot.Snapshot, device int) bool {
+	if s.Partial != nil || device < 0 || device >= len(s.Traces) || s.Traces[device].Len() > 0 ||
+		slices.ContainsFunc(s.Segments, func(seg snapshot.Segment) bool { return int(seg.Device) == device }) {
+		return false
+	}
+	for i := range s.Traces {
+		n := 0
+		for e := 0; e < s.Traces[i].Len(); e++ {
+			if s.Traces[i].Action(e) == snapshot.Alloc {
+				n++
+			}
+			if n == few {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Main builds the timeline of the device that matters most: the one with the highest peak of reserved

@@ -39,6 +39,7 @@ type Timeline struct {
 	unsure      []int32 // releases that may have been of a retry, by their last event
 	poolsFail   bool    // requests in private pools may fail without a retry
 	cut         bool    // the trace ends before the dump's state
+	unused      bool
 	window      *snapshot.WindowTrace
 	active      *levels
 	allocated   *levels
@@ -68,6 +69,10 @@ func (t *Timeline) HasHistory() bool {
 	}
 	return n == few || n > 0 && t.Initial.Active <= t.PeakActive.Bytes/2
 }
+
+// Unused reports whether nothing was in the memory of the device while the program was recorded, so that its peaks are
+// known to be zero.
+func (t *Timeline) Unused() bool { return t.unused }
 
 // Totals are the byte sums of one device at one moment.
 type Totals struct {

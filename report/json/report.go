@@ -229,7 +229,7 @@ func buildDevice(r *analyze.Result, d *analyze.Device) device {
 		Account: buildAccount(d.Account), Growth: buildGrowth(s, d.Growth), OneOffs: d.OneOffs, Before: d.Before,
 	}
 	out.RetryN, out.Unsure = t.CountRetries(t.Trace.Len())
-	if t.HasHistory() {
+	if t.HasHistory() || t.Unused() {
 		out.Peaks = &t.Peaks
 	}
 	out.Steps.Steps = cut(d.Steps.Steps, maxSteps)

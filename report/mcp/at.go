@@ -174,8 +174,13 @@ func (r *run) stackPage(id string, p *page) error {
 	if at == "" {
 		at = attribution.NoStack
 	}
-	p.text("verdict", fmt.Sprintf("%s allocated %s in %s, of which %s not freed.", clip(at, shortText), units.Bytes(bytes),
-		units.Plural(allocated, "block"), are(never)))
+	said := fmt.Sprintf("%s allocated %s in %s, of which %s not freed.", clip(at, shortText), units.Bytes(bytes),
+		units.Plural(allocated, "block"), are(never))
+	if allocated == 0 {
+		said = fmt.Sprintf("No block of the file was allocated at %s: its requests failed, or it only freed memory.",
+			clip(at, shortText))
+	}
+	p.text("verdict", said)
 	p.set("id", id)
 	p.set("site", clip(site, shortText))
 	if use != "" {

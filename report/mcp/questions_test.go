@@ -45,12 +45,25 @@ var kinds = map[string]kind{
 	"end": {asks: "How much was live at the end?", tool: "state", field: []string{"totals/active/bytes"}, right: equal},
 	"leak site": {asks: "Which function allocated what leaks?", tool: "ghosts", field: []string{"leaks/*/site"},
 		right: inSite},
+	"leak loop": {asks: "Whose loop leaks?", tool: "ghosts", field: []string{"leaks/*/loop"}, right: ofFunction},
 	"holder": {asks: "Which object keeps it?", tool: "ghosts", field: []string{"leaks/0/holder", "holders/0/reference"},
 		right: names},
 	"request": {asks: "How large was the request that failed?", tool: "oom", field: []string{"requested/bytes"},
 		right: equal},
 	"cause": {asks: "Why did the request fail?", tool: "oom", field: []string{"cause"}, right: equal},
-	"rank":  {asks: "Which rank failed first?", tool: "ranks", field: []string{"first_failure/rank"}, right: equal},
+	"device free": {asks: "How much did the device have free when the request failed?", tool: "oom",
+		field: []string{"device_free/bytes"}, right: equal},
+	"held then": {asks: "How much was reserved when the request failed?", tool: "oom", field: []string{"reserved/bytes"},
+		right: equal},
+	"owner": {asks: "Which allocation lived at an address at that moment?", tool: "at", item: "when",
+		field: []string{"owners/*/born"}, right: equal},
+	"owner's size": {asks: "How large is what lived at an address at that moment?", tool: "at", item: "when",
+		field: []string{"owners/*/requested/bytes"}, right: equal},
+	"of rank": {asks: "What was the peak of reserved memory of rank n?", tool: "ranks", item: "rank",
+		field: []string{"ranks/*/peak_reserved/bytes"}, right: equal},
+	"end differs": {asks: "By how much does what is live at the end differ?", tool: "diff", field: []string{"delta/bytes"},
+		right: equal},
+	"rank": {asks: "Which rank failed first?", tool: "ranks", field: []string{"first_failure/rank"}, right: equal},
 	"fit": {asks: "What would the peak of reserved memory be at another batch size or length?", tool: "fit",
 		field: []string{"predictions/0/peak_reserved/bytes"}, right: within(0.05)},
 	"largest": {asks: "What is the largest batch that fits?", tool: "fit", field: []string{"largest"}, right: within(0.05)},
@@ -101,6 +114,12 @@ func inSite(got, want any) bool {
 	return function == want || strings.HasSuffix(function, "."+want.(string))
 }
 
+// ofFunction wants the function of a loop, "forward (model.py)".
+func ofFunction(got, want any) bool {
+	function, _, _ := strings.Cut(fmt.Sprint(got), " ")
+	return function == want
+}
+
 // names wants what a label calls an object to be in a reference.
 func names(got, want any) bool {
 	for _, part := range strings.Split(want.(string), " of ") {
@@ -145,7 +164,7 @@ type golden struct {
 	OOM     struct{ Alloc int64 } `json:"oom_observer"`
 }
 
-// questions are the hundred.
+// questions are all of them.
 func questions(t *testing.T) (all []question) {
 	add := func(kind string, want any, args ...any) {
 		q := question{kind: kind, args: map[string]any{}, want: want}
@@ -163,7 +182,13 @@ func questions(t *testing.T) (all []question) {
 	leaks := slices.DeleteFunc(slices.Sorted(maps.Keys(ghosts)), func(name string) bool {
 		return ghosts[name].Verdict != "ghost" || strings.Contains(ghosts[name].Site, " ")
 	})
-	for _, name := range some(leaks, 8) {
+	// Each program is a function that is named as its file: a label of that name is of its loop.
+	loops := slices.DeleteFunc(slices.Clone(leaks), func(name string) bool { return ghosts[name].Site != name })
+	for _, name := range some(loops, 6) {
+		add("leak loop", ghosts[name].Site, "file", "ghosts/"+name+".pickle.xz")
+	}
+	sites := slices.DeleteFunc(leaks, func(name string) bool { return ghosts[name].Site == name })
+	for _, name := range some(sites, 8) {
 		add("leak site", ghosts[name].Site, "file", "ghosts/"+name+".pickle.xz")
 	}
 	var unseen map[string]struct {
@@ -231,7 +256,53 @@ func questions(t *testing.T) (all []question) {
 	add("rank", 2, "files", []string{"ranks"})
 	add("rank", 2, "files", []string{"ranks/rank0.pickle.xz", "ranks/rank1.pickle.xz", "ranks/rank2.pickle.xz"})
 	predicted(t, add)
+	read(t, func(kind string, part, want any, args ...any) {
+		add(kind, want, args...)
+		all[len(all)-1].part = part
+	})
 	return all
+}
+
+// read adds questions whose answers testdata/truth.py read off the files.
+func read(t *testing.T, add func(kind string, part, want any, args ...any)) {
+	var truth struct {
+		Owners []struct {
+			File, Address       string
+			At, Born, Requested int64
+		}
+		Failures []struct {
+			File     string
+			Free     int64 `json:"device_free"`
+			Reserved int64
+		}
+		Ranks []struct{ Rank, Reserved int64 }
+		Ends  []struct {
+			A, B  string
+			Delta int64
+		}
+	}
+	load(t, "../report/mcp/testdata/truth.json", &truth)
+	for i, o := range truth.Owners {
+		args := []any{"file", o.File, "address", o.Address, "at", fmt.Sprint(o.At)}
+		if i%2 == 0 {
+			add("owner", "now", o.Born, args...)
+		} else {
+			add("owner's size", "now", o.Requested, args...)
+		}
+	}
+	for i, f := range truth.Failures {
+		if i%2 == 0 {
+			add("device free", nil, f.Free, "file", f.File)
+		} else {
+			add("held then", nil, f.Reserved, "file", f.File)
+		}
+	}
+	for _, r := range truth.Ranks {
+		add("of rank", r.Rank, r.Reserved, "files", []string{"ranks"})
+	}
+	for _, d := range truth.Ends {
+		add("end differs", nil, d.Delta, "a", d.A, "b", d.B, "at_a", "end", "at_b", "end")
+	}
 }
 
 // predicted adds questions about runs that were not recorded.

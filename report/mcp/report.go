@@ -49,6 +49,8 @@ func siteOf(f *finding.Finding) string {
 	switch {
 	case e.Growth != nil:
 		return e.Growth.Site
+	case e.Late != nil:
+		return e.Late.Site
 	case e.Request != nil:
 		return e.Request.Site
 	}
@@ -72,7 +74,7 @@ func figures(d *analyze.Device) gpu {
 	t := d.Timeline
 	g := gpu{Device: t.Device, EndReserved: sized(t.Final.Reserved), EndActive: sized(t.Final.Active), Events: t.Trace.Len(),
 		Failures: len(t.OOMs), Verified: analyze.Verified(t)}
-	if t.HasHistory() {
+	if t.HasHistory() || t.Unused() {
 		g.PeakReserved, g.PeakActive = known(t.PeakReserved.Bytes), known(t.PeakActive.Bytes)
 	}
 	if n := len(t.OOMs); n > 0 {
