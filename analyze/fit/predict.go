@@ -204,8 +204,8 @@ func (f *fitter) predict(p Point) (Prediction, error) {
 			out.ReservedLow, out.ReservedHigh = min(out.ReservedLow, o.ReservedPeak), max(out.ReservedHigh, o.ReservedPeak)
 		}
 	}
-	if m.depends { // another layout may need no more than what is allocated
-		out.ReservedLow = min(out.ReservedLow, o.AllocatedPeak)
+	if m.depends || len(f.all) == 1 { // another layout may need no more than what is allocated
+		out.ReservedLow = min(out.ReservedLow, out.AllocatedPeak)
 	}
 	for i, r := range f.all {
 		if slices.Equal(r.At, p) && !r.failed() && r.program.Recorded.Conf == f.conf {

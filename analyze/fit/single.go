@@ -23,15 +23,7 @@ func (m *model) guess(all []term, batch bool) {
 			forward[l.Requested]++
 		}
 	}
-	// What the program's own code makes of all pairs of a batch goes with its square.
-	squares := map[int64]bool{}
-	for row := m.bounds[0]; row < len(m.Timeline.Lives); row++ {
-		l := &m.Timeline.Lives[row]
-		side := int64(math.Sqrt(float64(l.Requested / 4)))
-		if m.phase(l.Stack) == "" && side*side*4 == l.Requested && side > m.At[0] && side%m.At[0] == 0 {
-			squares[l.Requested] = true
-		}
-	}
+	powers := m.powers()
 	// Autocast makes copies of parameters, of half their size: one of each in a step.
 	cast := func(n int64) bool {
 		return len(m.steps.Steps) > 0 && params[2*n] > 0 && forward[n] <= params[2*n]*m.numSteps()
@@ -39,7 +31,7 @@ func (m *model) guess(all []term, batch bool) {
 	type class struct {
 		size           int64
 		grows, certain bool
-		square         bool
+		power          uint8 // of the value, at most
 	}
 	known := map[class]int32{}
 	for row := range m.of {
@@ -63,7 +55,9 @@ func (m *model) guess(all []term, batch bool) {
 		if l := &m.Timeline.Lives[row]; l.Freed >= 0 && l.Freed-l.Born <= briefly {
 			k.certain = false
 		}
-		k.square = !batch && k.grows || squares[n]
+		if k.power = powers[n]; !batch && k.grows {
+			k.power = max(k.power, 2)
+		}
 		id, ok := known[k]
 		if !ok {
 			l := constant(n)
@@ -73,8 +67,8 @@ func (m *model) guess(all []term, batch bool) {
 			if l.kind = estimated; !k.certain {
 				l.low, l.high = constant(n), along(all[1], n, m.At)
 			}
-			if k.square {
-				l.low, l.high = constant(n), along(all[2], n, m.At)
+			if k.power > 1 {
+				l.low, l.high = constant(n), along(term{k.power}, n, m.At)
 				if k.certain {
 					l.low = along(all[1], n, m.At)
 				}
@@ -85,6 +79,29 @@ func (m *model) guess(all []term, batch bool) {
 		}
 		m.of[row] = id
 	}
+}
+
+// powers are the sizes of what may be made of all pairs or triples of a batch, as scores of its items by each other are, with
+// the power of the value by which they may grow: of what the program's own code makes, and of matrices that are about as
+// wide as the batch. Such a size may be so by chance: it is only bounded by that.
+func (m *model) powers() map[int64]uint8 {
+	const several, wide, widest = 16, 32, 8 // items, bytes of a pair, and of a triple
+	at := m.At[0]
+	out := map[int64]uint8{}
+	for row := m.bounds[0]; row < len(m.Timeline.Lives); row++ {
+		l := &m.Timeline.Lives[row]
+		n, phase := l.Requested, m.phase(l.Stack)
+		side := int64(math.Sqrt(float64(n / 4)))
+		switch {
+		case phase != "" && phase != "forward", at > math.MaxInt32:
+		case phase == "" && at >= several && n%at == 0 && n/at%(at*at) == 0 && n/at/(at*at) <= widest:
+			out[n] = 3
+		case phase == "" && side*side*4 == n && side > at && side%at == 0,
+			at >= several && n%(at*at) == 0 && n/(at*at) <= wide:
+			out[n] = max(out[n], 2)
+		}
+	}
+	return out
 }
 
 // flows reports whether memory for some purpose grows with a batch, and whether that is certain.
