@@ -16,8 +16,9 @@ type model struct {
 	seen  []int   // by law, in how many recordings its requests are
 	doubt bool    // some law is an estimate
 
-	sums []reduction
-	gpu  gpu // by which the scratch memory of sums is computed
+	loops []loop
+	sums  []reduction
+	gpu   gpu // by which the scratch memory of sums is computed
 	// Depends says that a good part of the requested bytes depends on the data: they differ from step to step.
 	depends bool
 	// Buffered says that recordings have such memory, convolves that some may be of convolutions.
@@ -62,6 +63,7 @@ func newModel(r *recording, others []*recording, partners [][]int32, all []term,
 		m.of[row] = id
 	}
 	m.lend(partners)
+	m.findLoops(others, partners)
 	m.vary(others, partners, all)
 	m.workspaces()
 	m.reductions(others, partners)
@@ -162,10 +164,11 @@ func (m *model) sizes(p Point, s side) []int64 {
 
 // peak finds the highest sum of requested bytes at a point, and the event after which it holds first; -1 is the start.
 func (m *model) peak(p Point, s side) (most int64, event int) {
-	by := m.bySize(p, s)
+	sizes := m.sizes(p, s)
+	m.left(p, sizes)
 	var sum int64
 	for row := range m.warm {
-		sum += by[m.of[row]]
+		sum += sizes[row]
 	}
 	most, event = sum, -1
 	row, sums := m.warm, m.sums
@@ -177,14 +180,14 @@ func (m *model) peak(p Point, s side) (most int64, event int) {
 			sums = sums[1:]
 		}
 		for row < len(m.of) && int(m.Timeline.Lives[row].Born) == e {
-			sum += by[m.of[row]]
+			sum += sizes[row]
 			row++
 		}
 		if sum > most {
 			most, event = sum, e
 		}
 		if r := m.gives[e]; r >= 0 {
-			sum -= by[m.of[r]]
+			sum -= sizes[r]
 		}
 	}
 	return most, event

@@ -96,7 +96,7 @@ const segment = 2 << 20
 
 // unseen is the share by which a peak may be off for each doubling of the values beyond those recorded: kernels take
 // other workspaces. It is as much more as the recordings are nearer to each other than a doubling.
-const unseen = 0.03
+const unseen = 0.05
 
 // data is the share by which a peak may be off where sizes depend on the data, and half of it more for each doubling of the
 // values beyond those recorded.
@@ -105,13 +105,14 @@ const data = 0.15
 // guessed is the same of a single recording, up and down, and from its value on.
 const guessed = 0.05
 
-// looped is the same where a step makes more requests with higher values, as loops over time do: those are not replayed.
-const looped = 0.15
+// looped is the same where a step makes more requests with higher values, as loops over time do: of those that are added the
+// order is known, and what passes of a loop have in common is not always.
+const looped = 0.2
 
 // unseen is by what share a peak may be off at a point, for what no recording shows.
 func (f *fitter) unseen(p Point) float64 {
 	if f.loops() {
-		return looped * f.doublings(p)
+		return looped * (f.doublings(p) + f.halvings(p))
 	}
 	return unseen * f.doublings(p) / min(f.spread(), 1)
 }
@@ -168,6 +169,15 @@ func (f *fitter) doublings(p Point) float64 {
 		n += max(math.Log2(float64(p[i])/float64(most)), 0)
 	}
 	return n
+}
+
+// halvings is by how many halvings the first value is below the lowest one recorded, 0 for none.
+func (f *fitter) halvings(p Point) float64 {
+	least := int64(math.MaxInt64)
+	for _, r := range f.all {
+		least = min(least, r.At[0])
+	}
+	return max(math.Log2(float64(least)/float64(p[0])), 0)
 }
 
 // off is the share by which a peak may be higher or lower than predicted at a point.

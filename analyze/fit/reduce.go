@@ -261,7 +261,8 @@ func (m *model) counts(r *reduction, s side) bool {
 
 // edits are what a run at a point asks for.
 func (m *model) edits(p Point, s side) whatif.Edits {
-	e := whatif.Edits{Sizes: m.sizes(p, s)}
+	e := whatif.Edits{Sizes: m.sizes(p, s), Added: m.repeated(p, m.bySize(p, s))}
+	m.left(p, e.Sizes)
 	for i := range m.sums {
 		if r := &m.sums[i]; m.counts(r, s) {
 			if n := r.bytes(m.gpu, p); n > 0 {

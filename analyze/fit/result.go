@@ -39,6 +39,9 @@ func (f *fitter) result() (*Result, error) {
 		}
 		r.Predictions = append(r.Predictions, x)
 	}
+	if slices.ContainsFunc(r.Predictions, func(x Prediction) bool { return f.longer(x.Values) }) {
+		r.Notes = append(r.Notes, "Loops make more passes with higher values: those are replayed, and the laws leave them out.")
+	}
 	f.laws(r)
 	return r, nil
 }
