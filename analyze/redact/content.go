@@ -14,7 +14,7 @@ import (
 var (
 	protocol0 = regexp.MustCompile(`^(\([dlt][p.(q]|\(+[dl]p\d|[\]}][qr(.VUXS]|(\(i|\(?c)[A-Za-z_][\w.]*\n[A-Za-z_][\w.]*\n[(pq)\]}.N])`)
 	isJSON    = regexp.MustCompile(`^(?:\xef\xbb\xbf)?\s*[\[{]\s*(?:["\[{\]}]|-?\d|true|false|null|NaN|-?Inf|$)`)
-	isLogLine = regexp.MustCompile(`^\s*\[[^"\]]*[A-Za-z][^"\]]*\]`) // "[rank0]: ..."
+	isLogLine = regexp.MustCompile(`^\s*\[[^"\]]*[A-Za-z][^"\]]*\]|^\s*\[[\d, ]*\] *[^\s,\[\]{}]`) // "[rank0]: ...", "[1,0]<stderr>:"
 )
 
 // Filter is what makes all files of a context redacted.

@@ -7,6 +7,14 @@ import (
 	"sync"
 )
 
+// Forms that stay: bus is a slot of a machine, by which tables of GPUs are read; stamp is a time, color one of a terminal.
+const (
+	bus   = `\b[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-7]\b`
+	stamp = `\b\d{4}-\d\d-\d\d[T_]?\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?:Z|[+-]\d\d:?\d\d)?\b|\b[EWIF]\d{4}\b`
+	color = `\x1b\[[0-9;?]*[A-Za-z]`
+)
+
+// Forms that go.
 const (
 	ip      = `\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}`
 	dashed  = `(?:\d{1,3}-\d{1,3}-\d{1,3}-\d{1,3}|ip_\d{1,3}_\d{1,3}_\d{1,3}_\d{1,3})`

@@ -97,7 +97,8 @@ var (
 func (r *Redactor) code(name string) string {
 	return identifier.ReplaceAllStringFunc(name, func(id string) string {
 		switch {
-		case special()[id], syntax[id], made.FindString(id) == id:
+		case special()[id], attributes()[id], syntax[id], made.FindString(id) == id,
+			strings.HasPrefix(id, "_saved_") && allOf(id, torchWords()):
 			return id
 		}
 		return r.words(Functions, id, judgedWords(), judgedParts, nil)

@@ -52,7 +52,10 @@ type Redactor struct {
 }
 
 // waysOf are the things that are kept because they are asked for often.
-var waysOf = [...]string{"path", "function", "value"}
+var waysOf = [...]string{"path", "function", "value", "chunk"}
+
+// mostKept is how many of a kind are kept: a log may never say the same twice.
+const mostKept = 1 << 17
 
 // New is a redactor by a salt: who does not know it cannot find out by trying which word a pseudonym stands for. Strict
 // also replaces the names of functions, and of packages that are not public.
@@ -124,7 +127,9 @@ func (r *Redactor) often(way int, a, b string, make func() string) string {
 	if !ok {
 		s = make()
 		r.mu.Lock()
-		r.ways[way][k] = s
+		if len(r.ways[way]) < mostKept {
+			r.ways[way][k] = s
+		}
 		r.mu.Unlock()
 	}
 	return s

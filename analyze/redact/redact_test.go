@@ -93,6 +93,10 @@ func TestTexts(t *testing.T) {
 {"name": "x x x"}, {"name": "x x epoch1step2"}]}`},
 		{`{"env": {"env.NCCL_DEBUG": "INFO", "library.acme": "1.2", "library.vllm": "0.9", "ACME_TOKEN": "1"}}`,
 			`{"env": {"env.NCCL_DEBUG": "INFO", "library.x": "1.2", "library.vllm": "0.9", "X_X": "1"}}`},
+		{`{"env": {"torch.version": "2.6.0+cu124", "os.distribution": "Debian GNU/Linux 13 (acme)", "library.vllm": "0.9+acme1"}}`,
+			`{"env": {"torch.version": "2.6.0+cu124", "os.distribution": "Debian GNU/Linux 13 (x)", "library.vllm": "0.9+x"}}`},
+		{`{"message": "CUDA out of memory. Tried to allocate 2.00 GiB\nacme"}`,
+			`{"x": "CUDA out of memory. Tried to allocate 2.00 GiB\nx"}`},
 		{`{"name": "at 10:20:30 from 00:11:22:33:44:55 and 2001:10::1"}`, `{"name": "x"}`},
 	} {
 		r := redact.New([]byte("a"), false)
@@ -117,13 +121,19 @@ func TestTexts(t *testing.T) {
 	for text, want := range map[string]string{
 		"10:20:30 at fe80::1, 2001:10::1, 00:11:22:33:44:55": "10:20:30 at x, x, x",
 		"at::cuda::malloc": "at::cuda::malloc",
-		"from ip-10-1-2-3.ec2.internal, AA-BB-CC-DD-EE-FF": "from x, x",
-		"as arn:aws:iam::123456789012:role/acme":           "as x",
-		"user ghp_16C7e42F292c6912E7710c838347Ae178B4a":    "user x_x",
-		"key 0123456789abcdef0123456789abcdef01234567":     "key x",
-		"pod/acme-7d9f8b6c5-x2x4z 0x7f00":                  "x/x 0x7f00",
-		"GPU 0 serial number: 1563221017234":               "GPU 0 x x: x",
-		"NVIDIA H100 80GB HBM3":                            "NVIDIA H100 80GB HBM3",
+		"from ip-10-1-2-3.ec2.internal, AA-BB-CC-DD-EE-FF":                "from x, x",
+		"as arn:aws:iam::123456789012:role/acme":                          "as x",
+		"user ghp_16C7e42F292c6912E7710c838347Ae178B4a":                   "user x_x",
+		"key 0123456789abcdef0123456789abcdef01234567":                    "key x",
+		"pod/acme-7d9f8b6c5-x2x4z 0x7f00":                                 "x/x 0x7f00",
+		"GPU 0 serial number: 1563221017234":                              "GPU 0 x x: x",
+		"NVIDIA H100 80GB HBM3":                                           "NVIDIA H100 80GB HBM3",
+		"|    0   N/A  N/A   42      C   acme   00000000:AF:00.0  9MiB |": "|    0   N/A  N/A   42      C   x   00000000:AF:00.0  9MiB |",
+		"2026-11-23T10:11:12.12Z acme E0501 12:00:00.1 \x1b[31mCUDA":      "2026-11-23T10:11:12.12Z x E0501 12:00:00.1 \x1b[31mCUDA",
+		"[1,0]<stderr>:RuntimeError: CUDA out of memory (acme)":           "[1,0]<stderr>:RuntimeError: CUDA out of memory (x)",
+		"GPU 0 has a total capacty of 1 GiB, 2 B in private pools":        "GPU 0 has a total capacty of 1 GiB, 2 B in private pools",
+		`|====|\n| acme |     512 B  |\n|====|`:                           `|====|\n| x |     512 B  |\n|====|`,
+		"loss=0.5,lr=1e-05 user=acme to a@b.c s3://b/k=1":                 "loss=0.5,x=1e-05 user=x to x x",
 	} {
 		r := redact.New(nil, false)
 		var b strings.Builder

@@ -54,6 +54,9 @@ ghost ghosts leak oom growth healthy peak fragmentation capacity verdict finding
 snap snapshots pickle pkl json html gz zst xz bz zip txt log out report
 collections ordereddict restore jit
 sub mul add div relu linear conv bn
+sync rejections pools requests runtime capacty capac rejected preemptively because exceed would enough you your t otherwise
+graphs supplied eb please according currently tcc wddm mcdm unlimited stderr stdout stdin calling more than maximum suggest
+defaultcpuallocator cudacachingallocator cachingallocator hipcachingallocator
 allocator outofmemory cublas_status_alloc_failed status failed failure create handle snapana`)
 })
 

@@ -39,7 +39,7 @@ var redactedOutputs = []string{
 // same. SNAPANA_REDACT_FILES names the folders of files that .ci/redact goes through.
 func TestRedact(t *testing.T) {
 	files := []string{"../../fixtures/ghost.pickle", "../../fixtures/train.log",
-		"../../fixtures/fixes/recorded/losses_in_list.pickle.xz"}
+		"../../fixtures/fixes/recorded/losses_in_list.pickle.xz", "../../fixtures/holders/two_leaks/run.snapana"}
 	outputs := redactedOutputs
 	if dirs := os.Getenv("SNAPANA_REDACT_FILES"); dirs != "" {
 		files = toRedact(t, strings.Fields(dirs))
@@ -296,15 +296,19 @@ func runAll(t *testing.T, args []string) (code int, stdout []byte, stderr string
 
 // sameVerdict compares report.json: of the file, of it with --redact, and of what redact wrote.
 func sameVerdict(t *testing.T, file, other string, flags []string, r *redact.Redactor) {
-	plainCode, plain, why := runAll(t, []string{"report", "--json", file})
-	code, with, stderr := runAll(t, append([]string{"report", "--json", file}, flags...))
+	command := "report"
+	if strings.HasSuffix(file, ".snapana") {
+		command = "ghosts"
+	}
+	plainCode, plain, why := runAll(t, []string{command, "--json", file})
+	code, with, stderr := runAll(t, append([]string{command, "--json", file}, flags...))
 	if code != plainCode {
 		t.Errorf("exit %d (%s), with --redact %d (%s)", plainCode, why, code, stderr)
 	}
 	if code != exitOK || plainCode != exitOK {
 		return
 	}
-	_, written, _ := runAll(t, []string{"report", "--json", other})
+	_, written, _ := runAll(t, []string{command, "--json", other})
 	if !bytes.Equal(asStored(with), asStored(written)) {
 		t.Errorf("the redacted file's report is not that with --redact: %s", differs(asStored(with), asStored(written)))
 	}
