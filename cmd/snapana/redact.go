@@ -261,6 +261,8 @@ replaced, and is not written if one is left.
 					return written(err)
 				}
 			}
+			// A recording says how large its snapshot is: that one comes first, and its new size is known.
+			sorting.Stable(args, func(a, b string) int { return last(a) - last(b) })
 			targets := make([]string, len(args))
 			for i, file := range args {
 				target := out
@@ -326,6 +328,14 @@ func same(a, b string) bool {
 	}
 	y, err := os.Stat(b)
 	return err == nil && os.SameFile(x, y)
+}
+
+// last is 1 for a .snapana file, and 0 for others.
+func last(file string) int {
+	if strings.HasSuffix(snapshot.PlainName(file), ".snapana") {
+		return 1
+	}
+	return 0
 }
 
 // redactFile writes one file as a whole, or not at all where a word of the original is left in it.
