@@ -42,7 +42,7 @@ func (r *Redactor) Scanner() *Scanner {
 	kept := map[string]bool{}
 	for name := range r.kept {
 		for _, run := range runs(name) {
-			kept[run] = true
+			kept[run], kept[strings.Trim(run, "_")] = true, true // torch/_dynamo has "dynamo", too
 		}
 	}
 	var private []Pair

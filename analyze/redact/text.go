@@ -167,7 +167,7 @@ func (r *Redactor) key_(above, text string) string {
 		if m := variables.FindStringSubmatch(text); m[1] == "" || isPackage(m[1]) {
 			return r.keep(text)
 		}
-	case recorded()[text], isPlain(text) || lower == "n/a":
+	case recorded()[text], above == "dropped" && said()[text], isPlain(text) || lower == "n/a":
 		return text
 	}
 	return r.words(Keys, text, public(), nil, nil)
@@ -177,12 +177,13 @@ func (r *Redactor) key_(above, text string) string {
 var recorded = sync.OnceValue(sidecar.Keys)
 
 // said are the words of .snapana files (snapshot/sidecar/FORMAT.md): kinds of storages, of nodes and of edges, roots, and
-// how a program uses what it keeps, why something was recorded.
+// how a program uses what it keeps, why something was recorded, and what of it had no room.
 var said = sync.OnceValue(func() map[string]bool {
 	return set(`pinned shared mapped tensor object dict list tuple set deque array cell function method partial lru_cache frame
 generator traceback exception class module node cpp interpreter cycle unknown global local closure contents attr index key
 element dictkey default self func args cache context hook grad base grad_fn next saved variable cause yield owner other
-add read recent size drop make bound fill length set dump exit oom stop step signal gone compute graphics mps env timer`)
+add read recent size drop make bound fill length set dump exit oom stop step signal gone compute graphics mps env timer
+nodes edges graph_nodes`)
 })
 
 // side is a name, or what a recording compares: the length of what is called so, of the container itself, or an index.
