@@ -159,7 +159,7 @@ func (a *areas) reduce(span int64) {
 // paint fills what lies between two edges. On pixels it goes column by column: filling a
 // polygon takes most of a second when memory comes and goes with every step of a long trace.
 func (p *page) paint(f *frame, floor, roof []vg.Point, ink color.RGBA) {
-	if p.png != nil {
+	if p.raster != nil {
 		px := func(v vg.Length) int { return int(math.Round(float64(v) * p.scale)) }
 		bottom := p.raster.Rect.Dy()
 		for i := 0; i+1 < len(roof); i += 2 {

@@ -8,14 +8,11 @@ import (
 	"math"
 	"sync"
 
-	"git.sr.ht/~sbinet/gg"
-	xdraw "golang.org/x/image/draw"
 	xfont "golang.org/x/image/font"
 	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/text"
 	"gonum.org/v1/plot/vg"
 	vgdraw "gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 
 	"github.com/snapana/snapana/report/internal/chart"
 )
@@ -37,8 +34,7 @@ const (
 // page is a picture in the making. Places are in units from the upper left corner.
 type page struct {
 	canvas        vgdraw.Canvas
-	png           *vgimg.Canvas // or svg
-	raster        *image.RGBA   // of png
+	raster        *image.RGBA // or svg
 	svg           *svg
 	scale         float64 // pixels per unit of a PNG
 	width, height int     // in units
@@ -51,20 +47,14 @@ type page struct {
 func newPage(m Medium, title, about string) *page {
 	w, h := m.size()
 	p := &page{title: clean(title), about: clean(about), pixels: image.Pt(w, h), top: 98}
-	dpi := max(72*w/Width, 1) // vgimg knows whole numbers only
-	p.scale = float64(dpi) / 72
-	p.width, p.height = int(float64(w)/p.scale), int(float64(h)/p.scale)
+	p.scale = float64(w) / Width
+	p.width, p.height = Width, int(float64(h)/p.scale)
 	if m.SVG {
 		p.svg = newSVG(p.width, p.height)
 		p.canvas = vgdraw.NewCanvas(p.svg, vg.Length(p.width), vg.Length(p.height))
 	} else {
 		p.raster = rasterOf(w, h)
-		ctx := gg.NewContextForRGBA(p.raster) // vgimg would draw on a copy
-		ctx.SetLineCapButt()
-		ctx.SetInterpolator(xdraw.ApproxBiLinear) // of letters: copies those that are upright
-		ctx.InvertY()
-		p.png = vgimg.NewWith(vgimg.UseImageWithContext(p.raster, ctx), vgimg.UseDPI(dpi))
-		p.canvas = vgdraw.NewCanvas(p.png, vg.Length(p.width), vg.Length(p.height))
+		p.canvas = vgdraw.NewCanvas(newRaster(p.raster, p.scale), vg.Length(p.width), vg.Length(p.height))
 	}
 	p.text(bold(titleSize), margin, 46, fit(bold(titleSize), p.title, p.width-2*margin))
 	muted := style(textSize, chart.ColorMuted)
@@ -100,7 +90,7 @@ func rasterOf(w, h int) *image.RGBA {
 func (p *page) close() {
 	if p.raster != nil {
 		rasters.Put(p.raster)
-		p.raster, p.png = nil, nil
+		p.raster = nil
 	}
 }
 

@@ -2,12 +2,11 @@ package plot
 
 import (
 	"bytes"
+	"compress/zlib"
 	"encoding/binary"
 	"hash/crc32"
 	"image"
 	"io"
-
-	"github.com/klauspost/compress/zlib"
 )
 
 // writePNG writes a picture without transparent parts. image/png tries all five filters on each row, and compresses more

@@ -11,7 +11,6 @@ import (
 	"golang.org/x/image/font/sfnt"
 	"gonum.org/v1/plot/vg"
 	vgdraw "gonum.org/v1/plot/vg/draw"
-	"gonum.org/v1/plot/vg/vgimg"
 
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/units"
@@ -153,34 +152,9 @@ func (f *frame) at(x float64, bytes int64) vg.Point {
 
 // under fills the area below a line of steps.
 func (f *frame) under(ink color.Color, pts []vg.Point) {
-	fill := func(pts []vg.Point) {
-		if n := len(pts); n > 1 {
-			f.FillPolygon(ink, slices.Concat([]vg.Point{{X: pts[0].X, Y: f.y(0)}}, pts,
-				[]vg.Point{{X: pts[n-1].X, Y: f.y(0)}}))
-		}
+	if n := len(pts); n > 1 {
+		f.FillPolygon(ink, slices.Concat([]vg.Point{{X: pts[0].X, Y: f.y(0)}}, pts, []vg.Point{{X: pts[n-1].X, Y: f.y(0)}}))
 	}
-	img, ok := f.Canvas.Canvas.(*vgimg.Canvas)
-	if !ok {
-		fill(pts)
-		return
-	}
-	// To add an edge to a row of pixels, the rasterizer goes through all that the row has so far. A strip has few, and
-	// where strips meet between two pixels, in a level part of the line, the pixels are the same.
-	width := 32 * vg.Inch / vg.Length(img.DPI())
-	var strip []vg.Point
-	end := width
-	for i, pt := range pts {
-		for pt.X > end {
-			if i > 0 && pts[i-1].X < end {
-				cut := vg.Point{X: end, Y: pt.Y}
-				fill(append(strip, cut))
-				strip = append(strip[:0], cut)
-			}
-			end += width
-		}
-		strip = append(strip, pt)
-	}
-	fill(strip)
 }
 
 // gridLines draws a line at each tick of the bytes, as opaque as alpha says.
