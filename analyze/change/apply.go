@@ -378,7 +378,8 @@ func outstanding(kept []keeper, c *Change, names []string) []keeper {
 			return long
 		}
 	}
-	by := slices.SortedStableFunc(slices.Values(kept), func(a, b keeper) int { return cmp.Compare(b.saved, a.saved) })
+	by := slices.Clone(kept)
+	sorting.Stable(by, func(a, b keeper) int { return cmp.Compare(b.saved, a.saved) })
 	least := by[len(names)-1].saved
 	if least < more*by[len(names)].saved {
 		return kept

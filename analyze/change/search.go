@@ -109,7 +109,7 @@ func (f *Found) Evidence() *finding.Rescue {
 	tried := f.Tried
 	if f.Early { // nothing is known to be enough: what leaves most comes first
 		tried = slices.Clone(tried)
-		slices.SortStableFunc(tried, func(a, b Set) int { return cmp.Compare(b.After.Spare, a.After.Spare) })
+		sorting.Stable(tried, func(a, b Set) int { return cmp.Compare(b.After.Spare, a.After.Spare) })
 	}
 	for i := range tried {
 		t := &tried[i]

@@ -144,7 +144,7 @@ func findMoves(a, b *code) *mapping {
 		return near + overlap(a.files[x], b.files[y])
 	})
 	m.moveFunctions(a, b)
-	for _, f := range sorted(a.functions, compareFunctions) {
+	for _, f := range sorting.Of(maps.Keys(a.functions), compareFunctions) {
 		if there := b.functions[m.function(f)]; there != nil {
 			m.moveLines(f, a.functions[f], there)
 		}
@@ -338,10 +338,6 @@ func missing[V any](a, b map[string]V) []string {
 	}
 	slices.Sort(out)
 	return out
-}
-
-func sorted[K comparable, V any](m map[K]V, compare func(a, b K) int) []K {
-	return slices.SortedFunc(maps.Keys(m), compare)
 }
 
 func compareFunctions(a, b function) int {

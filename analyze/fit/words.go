@@ -63,7 +63,7 @@ func (s sum) at(p Point) (n float64) {
 func (s sum) terms(names []string, p Point) []Term {
 	out := []Term{}
 	whole := s.at(p)
-	for _, m := range slices.SortedFunc(maps.Keys(s), func(a, b term) int {
+	for _, m := range sorting.Of(maps.Keys(s), func(a, b term) int {
 		return cmp.Or(cmp.Compare(a[0]+a[1], b[0]+b[1]), slices.Compare(b[:], a[:]))
 	}) {
 		if n := s[m]; math.Abs(n)*float64(m.of(p)) >= whole/1000 && n >= 0.5 {

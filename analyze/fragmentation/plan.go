@@ -110,7 +110,7 @@ func (p *Plan) frees(t *timeline.Timeline, rows []int32) {
 		p.Blocks++
 		p.Bytes += l.Rounded
 	}
-	p.Sites = slices.SortedFunc(maps.Values(sites), func(a, b PlanSite) int {
+	p.Sites = sorting.Of(maps.Values(sites), func(a, b PlanSite) int {
 		return cmp.Or(cmp.Compare(b.Blocks, a.Blocks), cmp.Compare(a.Stack, b.Stack))
 	})
 }

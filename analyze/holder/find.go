@@ -216,7 +216,7 @@ func (t tally[K]) add(key K, bytes int64) {
 
 // keys are those with most bytes first.
 func (t tally[K]) keys() []K {
-	return slices.SortedFunc(maps.Keys(t), func(a, b K) int {
+	return sorting.Of(maps.Keys(t), func(a, b K) int {
 		return cmp.Or(cmp.Compare(t[b].Bytes, t[a].Bytes), cmp.Compare(a, b))
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Rung is how a run fares when the allocator can reserve so much memory.
@@ -119,7 +120,7 @@ func (c *climber) climb() error {
 	sure := c.program.sure(&set.Conf)
 	l.Sure = fewer(sure, func(_, last Bound) Bound { return last })
 	defer func() {
-		slices.SortFunc(l.Rungs, func(a, b Rung) int { return cmp.Compare(a.Limit, b.Limit) })
+		sorting.By(l.Rungs, func(a, b Rung) int { return cmp.Compare(a.Limit, b.Limit) })
 		l.Rungs = slices.CompactFunc(l.Rungs, func(a, b Rung) bool { return a.Limit == b.Limit })
 	}()
 	if l.SafeTo > 0 || out.First != nil || out.StartFailed || len(sure) == 0 {

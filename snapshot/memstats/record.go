@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/snapshot/internal/plain"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // reader is one file on its way to the handler.
@@ -147,7 +148,7 @@ func (s *Sample) put(role role, v *plain.Value) {
 
 // parts hands on a record whose keys may name several devices.
 func (r *reader) parts(s *Sample, split map[[2]int]*Sample) {
-	ids := slices.SortedFunc(maps.Keys(split), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
+	ids := sorting.Of(maps.Keys(split), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) })
 	for _, id := range ids {
 		out := *s
 		out.Stats = split[id].Stats

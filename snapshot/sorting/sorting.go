@@ -4,13 +4,24 @@
 // Here it is three small methods. What sorts millions of things stays with package slices, which takes half of the time.
 package sorting
 
-import "sort"
+import (
+	"iter"
+	"slices"
+	"sort"
+)
 
 // By sorts s by cmp, which is negative where a comes before b. What is equal comes in any order, the same each time.
 func By[T any](s []T, cmp func(a, b T) int) { sort.Sort(&by[T]{s, cmp}) }
 
 // Stable sorts s by cmp. What is equal stays in its order.
 func Stable[T any](s []T, cmp func(a, b T) int) { sort.Stable(&by[T]{s, cmp}) }
+
+// Of gives what a sequence has, sorted as By does.
+func Of[T any](seq iter.Seq[T], cmp func(a, b T) int) []T {
+	s := slices.Collect(seq)
+	By(s, cmp)
+	return s
+}
 
 type by[T any] struct {
 	s   []T

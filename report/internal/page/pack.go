@@ -2,14 +2,13 @@ package page
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/base64"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-
-	"github.com/klauspost/compress/gzip"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/category"

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // result is the snapshot, or after an error what is kept of it.
@@ -153,7 +154,7 @@ func (d *machine) fill() (err error) {
 	for k, n := range d.unknown {
 		out.Unknown = append(out.Unknown, snapshot.UnknownKey{Where: k.where, Key: out.Strings.Get(k.key), Count: n})
 	}
-	slices.SortFunc(out.Unknown, func(a, b snapshot.UnknownKey) int {
+	sorting.By(out.Unknown, func(a, b snapshot.UnknownKey) int {
 		return cmp.Or(strings.Compare(a.Where, b.Where), strings.Compare(a.Key, b.Key))
 	})
 	return nil
