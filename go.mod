@@ -3,8 +3,6 @@ module github.com/snapana/snapana
 go 1.26.0
 
 require (
-	codeberg.org/go-fonts/liberation v0.5.0
-	git.sr.ht/~sbinet/gg v0.7.0
 	github.com/DataDog/datadog-agent/pkg/template v0.85.2
 	github.com/NVIDIA/go-nvml v0.13.4-0
 	github.com/google/pprof v0.0.0-20260906184651-6331bc6350fe
@@ -34,7 +32,6 @@ require (
 	codeberg.org/go-latex/latex v0.2.0 // indirect
 	github.com/andybalholm/brotli v1.1.1 // indirect
 	github.com/evanw/esbuild v0.28.2 // indirect
-	github.com/golang/freetype v0.0.0-20170609003504-e2365dfdc4a0 // indirect
 	github.com/google/jsonschema-go v0.4.3 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/inconshreveable/mousetrap v1.1.0 // indirect

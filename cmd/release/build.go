@@ -74,6 +74,9 @@ func prepare(ctx context.Context, targets []target, dirty bool, stderr io.Writer
 	if err := w.setup(); err != nil {
 		return nil, err
 	}
+	if w.packed, err = w.pack(); err != nil {
+		return nil, err
+	}
 	r := &release{}
 	host := target{runtime.GOOS, runtime.GOARCH}
 	build := targets

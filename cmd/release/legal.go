@@ -20,26 +20,26 @@ type terms struct {
 	texts []file
 }
 
-// legal has the terms of all modules that are linked into some program, by their paths; "" is Go's own library.
+// legal has the terms of all modules that are linked into some program, by their paths; "" is Go's own library, and fonts
+// the folder of the letters.
 type legal struct{ of map[string]terms }
+
+// fonts are what programs carry that is not code.
+const fonts = "report/plot/liberation"
 
 // publicDomain is what SPDX has no name for: a text that gives all rights away.
 const publicDomain = "LicenseRef-public-domain"
 
-// reviewed are modules whose texts have more than one license, or an uncommon one. They were read: the expression is what
-// holds for what is linked. files are the texts, beyond those that texts finds.
-var reviewed = map[string]struct {
-	id    string
-	files []string
-}{
-	"codeberg.org/go-fonts/liberation":              {"BSD-3-Clause AND OFL-1.1", nil},
-	"github.com/DataDog/datadog-agent/pkg/template": {"Apache-2.0 AND BSD-3-Clause", nil},  // the latter's text is Go's own
-	"github.com/golang/freetype":                    {"FTL", []string{"licenses/ftl.txt"}}, // or GPL-2.0-or-later: one may choose
-	"github.com/klauspost/compress":                 {"BSD-3-Clause AND Apache-2.0 AND MIT", nil},
-	"github.com/minio/md5-simd":                     {"Apache-2.0 AND BSD-3-Clause", nil},
-	"github.com/xi2/xz":                             {publicDomain, nil},
-	"github.com/modelcontextprotocol/go-sdk":        {"Apache-2.0 AND MIT", nil}, // CC-BY-4.0 is of its documentation
-	"go.yaml.in/yaml/v3":                            {"MIT AND Apache-2.0", nil},
+// reviewed are modules whose texts have more than one license, or an uncommon one, or one that is taken for another. They
+// were read: the expression is what holds for what is linked.
+var reviewed = map[string]string{
+	fonts: "OFL-1.1",
+	"github.com/DataDog/datadog-agent/pkg/template": "Apache-2.0 AND BSD-3-Clause", // the latter's text is Go's own
+	"github.com/klauspost/compress":                 "BSD-3-Clause AND Apache-2.0 AND MIT",
+	"github.com/minio/md5-simd":                     "Apache-2.0 AND BSD-3-Clause",
+	"github.com/xi2/xz":                             publicDomain,
+	"github.com/modelcontextprotocol/go-sdk":        "Apache-2.0 AND MIT", // CC-BY-4.0 is of its documentation
+	"go.yaml.in/yaml/v3":                            "MIT AND Apache-2.0",
 }
 
 // families are the licenses that are told by a phrase, in lower case and with single spaces.
@@ -87,15 +87,13 @@ func read(module, dir string) (terms, error) {
 	if err != nil {
 		return terms{}, err
 	}
-	rule := reviewed[module]
-	names := slices.Clone(rule.files)
+	var names []string
 	for _, e := range entries {
 		if e.Type().IsRegular() && licenseFile.MatchString(e.Name()) && !strings.HasSuffix(e.Name(), ".go") {
 			names = append(names, e.Name())
 		}
 	}
-	slices.Sort(names)
-	t := terms{id: rule.id}
+	t := terms{id: reviewed[module]}
 	var ids []string
 	for _, name := range names {
 		data, err := os.ReadFile(filepath.Join(dir, name))
@@ -125,6 +123,9 @@ func (w *workshop) legal(programs []*program) (*legal, error) {
 		return nil, err
 	}
 	l.of[""] = std
+	if l.of[fonts], err = read(fonts, filepath.Join(w.tree, fonts)); err != nil {
+		return nil, err
+	}
 	for _, p := range programs {
 		for _, d := range p.info.Deps {
 			if _, ok := l.of[d.Path]; ok {
@@ -161,6 +162,7 @@ func (l *legal) notice(p *program) []byte {
 		}
 	}
 	add("Go's standard library "+p.info.GoVersion, l.of[""])
+	add("Liberation Sans, the letters of pictures", l.of[fonts])
 	for _, d := range p.modules() {
 		add(d.Path+" "+d.Version, l.of[d.Path])
 	}

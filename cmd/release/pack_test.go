@@ -34,6 +34,7 @@ func small(t *testing.T, zone *time.Location) *release {
 		docs: docs{man: []manPage{{"snapana", 1, []byte(".TH SNAPANA 1\n")}},
 			completions: []file{{name: "bash/snapana", data: []byte("b")}, {name: "zsh/_snapana", data: []byte("z")}}},
 		legal: &legal{map[string]terms{"": {"BSD-3-Clause", []file{{name: "LICENSE", data: []byte("go's text")}}},
+			fonts:           {"OFL-1.1", []file{{name: "LICENSE", data: []byte("letters' text")}}},
 			"example.org/m": {publicDomain, []file{{name: "LICENSE", data: []byte("m's text")}}}}},
 	}
 	for _, target := range targets {
@@ -228,7 +229,7 @@ func TestBill(t *testing.T) {
 	for _, p := range d.Packages {
 		got += p.References[0].Locator + " " + p.Declared + "\n"
 	}
-	want := "pkg:golang/example.org/snapana@v1.2.3 Apache-2.0\npkg:golang/stdlib@1.26.8 BSD-3-Clause\n" +
+	want := "pkg:golang/example.org/snapana@v1.2.3 Apache-2.0 AND OFL-1.1\npkg:golang/stdlib@1.26.8 BSD-3-Clause\n" +
 		"pkg:golang/example.org/m@v1.0.0 LicenseRef-public-domain\n"
 	if got != want || len(d.Relationships) != 3 || d.Extracted[0].Text != "m's text" {
 		t.Errorf("packages\n%s\nwant\n%s\nrelations %v, licenses %v", got, want, d.Relationships, d.Extracted)

@@ -91,7 +91,7 @@ func purl(module, version string) string {
 func (r *release) bill(p *program) (file, error) {
 	name := "snapana-" + r.version.plain + "-" + p.os + "-" + p.arch
 	sum := fmt.Sprintf("%x", sha256.Sum256(p.data))
-	main := part(p.info.Main.Path, r.version.module, "Apache-2.0")
+	main := part(p.info.Main.Path, r.version.module, "Apache-2.0 AND "+r.legal.of[fonts].id)
 	main.Purpose, main.FileName = "APPLICATION", p.name()
 	main.Checksums = []spdxChecksum{{"SHA256", sum}}
 	main.SourceInfo = "commit " + r.commit + ", built with " + p.info.GoVersion + " for " + p.String()

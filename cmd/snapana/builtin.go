@@ -18,6 +18,7 @@ import (
 	"github.com/snapana/snapana/report/json"
 	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot/attach"
+	"github.com/snapana/snapana/snapshot/carried"
 	"github.com/snapana/snapana/snapshot/sidecar/recorder"
 )
 
@@ -63,7 +64,7 @@ Without a PAGE, list them.`,
 			if err != nil {
 				return false, nil
 			}
-			return true, text.Page(w, string(page), o)
+			return true, text.Page(w, carried.Text(string(page)), o)
 		}),
 	}
 }
@@ -117,7 +118,7 @@ objects that keep each tensor.`,
   python -m snapana_recorder -o /scratch/night train.py`,
 		Args: noArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := cmd.OutOrStdout().Write(recorder.Source)
+			_, err := cmd.OutOrStdout().Write(recorder.Source())
 			return written(err)
 		},
 	}

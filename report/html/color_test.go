@@ -16,7 +16,7 @@ import (
 
 // The sheet has the colors of view, on light and on dark ground.
 func TestStyleHasTheColorsOfView(t *testing.T) {
-	light, dark, ok := strings.Cut(style, "@media (prefers-color-scheme: dark)")
+	light, dark, ok := strings.Cut(style(), "@media (prefers-color-scheme: dark)")
 	if !ok {
 		t.Fatal("no dark colors")
 	}
@@ -27,7 +27,7 @@ func TestStyleHasTheColorsOfView(t *testing.T) {
 				t.Errorf("style.css lacks %q, on light or dark", want)
 			}
 		}
-		if class := chart.Slot(slot).Class(); !strings.Contains(style, "."+class+" {\n\tbackground: var(--"+name+");") {
+		if class := chart.Slot(slot).Class(); !strings.Contains(style(), "."+class+" {\n\tbackground: var(--"+name+");") {
 			t.Errorf("the class %s is not of the color %s", class, name)
 		}
 	}

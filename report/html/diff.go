@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"io"
+	"sync"
 
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/internal/page"
+	"github.com/snapana/snapana/snapshot/carried"
 )
 
 //go:embed diff.tmpl
@@ -24,7 +26,9 @@ var diffTemplate string
 var diffStyle string
 
 //go:embed diff.js
-var diffScript string
+var diffScriptFile string
+
+var diffScript = sync.OnceValue(func() string { return carried.Text(diffScriptFile) })
 
 // WriteDiff writes what two sides differ in as one page, in at most size bytes as long as these are enough for its
 // tables. Equal results give equal bytes.
@@ -39,14 +43,14 @@ func WriteDiff(w io.Writer, r *diff.Result, size int) error {
 	if err := t.Execute(&b, p); err != nil {
 		return fmt.Errorf("write the page of a diff: %w", err)
 	}
-	data, _, err := page.PackDifference(r, size-b.Len()-len(diffScript)-slack)
+	data, _, err := page.PackDifference(r, size-b.Len()-len(diffScript())-slack)
 	if err != nil {
 		return fmt.Errorf("write the page of a diff: %w", err)
 	}
 	if data != nil {
 		b.WriteString(`<script type="application/octet-stream" id="snapana-data">`)
 		b.Write(data)
-		b.WriteString("</script>\n<script>" + diffScript + "</script>\n")
+		b.WriteString("</script>\n<script>" + diffScript() + "</script>\n")
 	}
 	b.WriteString("</body>\n</html>\n")
 	if _, err := b.WriteTo(w); err != nil {
@@ -107,7 +111,7 @@ func newDiffPage(r *diff.Result) *diffPage {
 	word, tone := verdict.Changed(r)
 	p := &diffPage{
 		Policy: fmt.Sprintf("default-src 'none'; script-src '%s'; style-src-elem '%s'; style-src-attr 'unsafe-inline'; "+
-			"base-uri 'none'; form-action 'none'", hash(diffScript), hash(styles()+diffStyle)),
+			"base-uri 'none'; form-action 'none'", hash(diffScript()), hash(styles()+diffStyle)),
 		Style:    template.HTML("<style>" + styles() + diffStyle + "</style>"),
 		Title:    text(fmt.Sprintf("%s: %s to %s", word, r.A.Name, r.B.Name)),
 		Badge:    badge{tone.String(), signs[tone], word},

@@ -24,7 +24,7 @@ func writeDiff(t *testing.T, r *diff.Result) string {
 func stillDiff(t *testing.T, page string) string {
 	t.Helper()
 	before, _, _ := strings.Cut(page, `<script type="application/octet-stream" id="snapana-data">`)
-	if !strings.HasSuffix(page, "<script>"+diffScript+"</script>\n</body>\n</html>\n") {
+	if !strings.HasSuffix(page, "<script>"+diffScript()+"</script>\n</body>\n</html>\n") {
 		t.Error("the page does not end with the script")
 	}
 	return before + "</body>\n</html>\n"

@@ -30,6 +30,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	template "github.com/DataDog/datadog-agent/pkg/template/html"
 
@@ -41,6 +42,7 @@ import (
 	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/report/internal/chart"
 	"github.com/snapana/snapana/report/internal/page"
+	"github.com/snapana/snapana/snapshot/carried"
 )
 
 //go:embed page.tmpl
@@ -104,7 +106,7 @@ func funcs(p *platform.Platform) template.FuncMap {
 
 func writePage(w io.Writer, p *document, size int, attributes string, pack func(size int) (*page.Packed, error)) error {
 	t, err := template.New("page").Funcs(funcs(p.platform)).Parse(fragmentsTemplate + ledgerTemplate +
-		pinnedTemplate + storyTemplate + pageTemplate)
+		pinnedTemplate + storyTemplate + carried.Text(pageTemplate))
 	if err != nil {
 		return fmt.Errorf("parse page template: %w", err)
 	}
@@ -141,10 +143,14 @@ func writePage(w io.Writer, p *document, size int, attributes string, pack func(
 //go:generate bundle ui/diff.ts --legal-comments=none --log-level=warning --outfile=diff.js
 
 //go:embed bundle.js
-var bundle string
+var bundleFile string
+
+var bundle = sync.OnceValue(func() string { return carried.Text(bundleFile) })
 
 //go:embed style.css
-var style string
+var styleFile string
+
+var style = sync.OnceValue(func() string { return carried.Text(styleFile) })
 
 //go:embed live.css
 var liveStyle string
@@ -153,16 +159,16 @@ var liveStyle string
 var answersStyle string
 
 // script and styles are what the page's policy allows, by their hashes.
-func script() string { return "<script>" + bundle + "</script>\n" }
+func script() string { return "<script>" + bundle() + "</script>\n" }
 
-func styles() string { return "\n" + style + liveStyle + answersStyle }
+func styles() string { return "\n" + style() + carried.Text(liveStyle) + answersStyle }
 
 // policy keeps a page from loading anything, and from running or styling with anything but its
 // own script and sheet, whatever texts a file brings along. The attributes of style are widths.
 func policy() string {
 	return fmt.Sprintf("default-src 'none'; script-src '%s'; style-src-elem '%s'; "+
 		"style-src-attr 'unsafe-inline'; base-uri 'none'; form-action 'none'",
-		hash(bundle), hash(styles()))
+		hash(bundle()), hash(styles()))
 }
 
 // ServedPolicy is the policy of WriteServed's page: it may ask its own server as well.

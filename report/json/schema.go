@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/address"
@@ -16,6 +17,7 @@ import (
 	"github.com/snapana/snapana/analyze/fit"
 	"github.com/snapana/snapana/analyze/oom"
 	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/snapshot/carried"
 )
 
 // document is one kind of JSON that snapana writes.
@@ -59,7 +61,9 @@ func Schemas() (names, commands []string) {
 }
 
 //go:embed SCHEMA.md
-var schemaText string
+var schemaFile string
+
+var schemaText = sync.OnceValue(func() string { return carried.Text(schemaFile) })
 
 // node is a JSON Schema, of draft 2020-12.
 type node struct {
@@ -118,7 +122,7 @@ func described(name string) map[string]string {
 // section reads the table of one kind in SCHEMA.md.
 func section(name string) map[string]string {
 	out, in := map[string]string{}, false
-	for line := range strings.Lines(schemaText) {
+	for line := range strings.Lines(schemaText()) {
 		if strings.HasPrefix(line, "# ") {
 			in = strings.Contains(line, "`"+name+"`")
 		}

@@ -1,12 +1,11 @@
 package plot
 
 import (
+	_ "embed"
 	"math"
 	"slices"
 	"sync"
 
-	"codeberg.org/go-fonts/liberation/liberationsansbold"
-	"codeberg.org/go-fonts/liberation/liberationsansregular"
 	xfont "golang.org/x/image/font"
 	"golang.org/x/image/font/opentype"
 	"gonum.org/v1/plot/font"
@@ -14,6 +13,7 @@ import (
 	vgdraw "gonum.org/v1/plot/vg/draw"
 
 	"github.com/snapana/snapana/report/internal/chart"
+	"github.com/snapana/snapana/snapshot/carried"
 )
 
 // axes are two scales that begin at 0, one below what is drawn and one at its left. gonum's own plot.Plot would bring
@@ -115,14 +115,22 @@ func (a *axes) draw(c vgdraw.Canvas, inside plotter) {
 	inside(f)
 }
 
+// The files of codeberg.org/go-fonts/liberation v0.5.0, packed by `zstd --ultra -22`.
+//
+//go:embed liberation/LiberationSans-Regular.ttf.zst
+var regular string
+
+//go:embed liberation/LiberationSans-Bold.ttf.zst
+var heavy string
+
 // fonts are the two that pages are written in, parsed once.
 var fonts = sync.OnceValue(func() *font.Cache {
 	var faces font.Collection
 	for _, f := range []struct {
 		weight xfont.Weight
-		file   []byte
-	}{{xfont.WeightNormal, liberationsansregular.TTF}, {xfont.WeightBold, liberationsansbold.TTF}} {
-		face, err := opentype.Parse(f.file)
+		file   string
+	}{{xfont.WeightNormal, regular}, {xfont.WeightBold, heavy}} {
+		face, err := opentype.Parse(carried.Bytes(f.file))
 		if err != nil {
 			panic(err) // not of an input: the file is part of the program
 		}

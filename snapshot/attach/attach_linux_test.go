@@ -598,7 +598,7 @@ func TestOtherUser(t *testing.T) {
 		asNobody(p.pid, want)
 		p.finish()
 	}
-	if err := os.WriteFile(filepath.Join(folder, "snapana_recorder.py"), recorder.Source, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, "snapana_recorder.py"), recorder.Source(), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	p = start(t, py, func(c *exec.Cmd) {

@@ -87,7 +87,7 @@ func (r *reply) err() error {
 
 // fill writes what a process needs that the recorder is brought into.
 func (f *folder) fill() error {
-	if err := f.write("recorder.py", recorder.Source); err != nil {
+	if err := f.write("recorder.py", recorder.Source()); err != nil {
 		return err
 	}
 	return f.write("script.py", []byte(strings.ReplaceAll(script, "FOLDER", pythonBytes(f.inner))))
