@@ -45,10 +45,18 @@ func (d *draft) dropped(row int32) (event int32, depth int) {
 		if x := d.readAt(row, own, depth, true); x.into >= 0 {
 			return d.operationOf(x.into), depth
 		} else if x.last > row {
-			return d.t.Lives[x.last].Born, depth
+			return d.returned(x.last), depth
 		}
 	}
 	return d.t.Lives[min(int(row)+1, len(d.t.Lives)-1)].Born, -1
+}
+
+// returned is the event after which the call that allocated a row last has let go of what it had: none is allocated before.
+func (d *draft) returned(row int32) int32 {
+	if int(row)+1 < len(d.t.Lives) {
+		return d.t.Lives[row+1].Born - 1
+	}
+	return d.t.Lives[row].Born
 }
 
 // operationOf is the event after which the operation of a module of torch's is over that a row is the first of, that of the
@@ -152,7 +160,7 @@ func (r *run) caller(stack []snapshot.FrameID, at int) int {
 }
 
 // offloadSaved moves what backward needs to the host's memory, and back right before it is needed
-// (torch.autograd.graph.save_on_cpu).
+// (torch.autograd.graph.save_on_cpu): each node of a backward pass brings back what it saved, and lets go of that.
 func (d *draft) offloadSaved(e *Applied) {
 	for i := range d.passes {
 		p := &d.passes[i]
@@ -169,6 +177,7 @@ func (d *draft) offloadSaved(e *Applied) {
 				next = row
 			}
 		}
+		uses := d.usesOf(p, saved)
 		for k, row := range saved {
 			end := d.last(row)
 			if !d.until(row, d.leaves(row)) {
@@ -176,6 +185,11 @@ func (d *draft) offloadSaved(e *Applied) {
 			}
 			e.count(d.run, row)
 			e.moved += 2 * d.sizes[row]
+			for _, u := range uses[row] {
+				d.add(row, u.from, u.to)
+				e.moved += 2 * d.sizes[row]
+				before[k] = max(before[k], u.to)
+			}
 			switch {
 			case row == next:
 				before[k] = d.nodes[p.stop-1]
@@ -184,14 +198,25 @@ func (d *draft) offloadSaved(e *Applied) {
 			}
 			d.add(row, min(before[k]+1, end), end)
 		}
-		d.offloadWeights(p, e)
+		for _, n := range d.products(p) {
+			d.add(n.gradient, n.from, n.to)
+			e.moved += d.sizes[n.gradient]
+		}
 	}
 }
 
-// offloadWeights brings back the parameters that nodes of a pass saved: what makes a gradient, and what it gives on, had one
-// to make that with. One of an embedding saves none.
-func (d *draft) offloadWeights(p *pass, e *Applied) {
+// product is a node of a backward pass that makes the gradient of a parameter, and gives one on: it had saved the parameter,
+// and its input, of the size of what it gives on. One of an embedding gives none on.
+type product struct {
+	span     // events
+	gradient int32
+	input    int64 // bytes
+}
+
+// products are those of a pass.
+func (d *draft) products(p *pass) []product {
 	const small = 4096
+	var out []product
 	for row := p.rows.from; row < p.rows.to; row++ {
 		l := &d.t.Lives[row]
 		if l.Born < p.begin || l.Born >= p.stop || d.sizes[row] < small || !d.gradient(row) {
@@ -201,12 +226,34 @@ func (d *draft) offloadWeights(p *pass, e *Applied) {
 		for other := max(row-longNode, p.rows.from); other < min(row+longNode, p.rows.to); other++ {
 			if born := d.t.Lives[other].Born; born > begin && born <= end && d.sizes[other] >= small && !d.gradient(other) &&
 				!d.is(other, category.Workspace) && !d.scratch(other) {
-				d.add(row, begin+1, end)
-				e.moved += d.sizes[row]
+				out = append(out, product{span{begin + 1, end}, row, d.sizes[other]})
 				break
 			}
 		}
 	}
+	return out
+}
+
+// usesOf gives for each of some rows, which a pass saved, the events of nodes that read it before the one that lets go of it:
+// of those whose input none goes with.
+func (d *draft) usesOf(p *pass, saved []int32) map[int32][]span {
+	bySize := map[int64][]int32{}
+	for _, row := range saved {
+		bySize[d.sizes[row]] = append(bySize[d.sizes[row]], row)
+	}
+	out := map[int32][]span{}
+	for _, n := range d.products(p) {
+		next := int32(-1) // to be let go of
+		for _, row := range bySize[n.input] {
+			if e := d.end(row); e >= n.from && (next < 0 || e < d.end(next)) {
+				next = row
+			}
+		}
+		if next >= 0 && d.end(next) > n.to {
+			out[next] = append(out[next], n.span)
+		}
+	}
+	return out
 }
 
 // longNode is how many allocations a node of a backward pass is taken to make at most before or behind a gradient.
