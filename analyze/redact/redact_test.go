@@ -110,13 +110,18 @@ func TestTexts(t *testing.T) {
 	}
 	strict := redact.New(nil, true)
 	var b strings.Builder
-	const classes = `{"nodes": [{"type": "__main__.Tracker"}, {"type": "torch.nn.Linear"}, {"type": "dict"}, {"type": "acme.Store"}]}`
+	const classes = `{"nodes": [{"type": "__main__.Tracker"}, {"type": "torch.nn.Linear"}, {"type": "dict"}, {"type": "acme.Store"},
+{"type": "_thread._local"}, {"dropped": {"graph_nodes": 3}}, {"key": "'torch._dynamo.pgo'"},
+{"filename": "/opt/venv/lib/python3.12/site-packages/torch/_dynamo/utils.py"}]}`
 	if err := strict.Copy(&b, bufio.NewReader(strings.NewReader(classes))); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.String(); strings.Contains(got, "Tracker") || strings.Contains(got, "acme") || !strings.Contains(got, "torch.nn.Linear") ||
-		!strings.Contains(got, `"dict"`) {
+		!strings.Contains(got, `"dict"`) || !strings.Contains(got, "_thread._local") || !strings.Contains(got, `{"graph_nodes": 3}`) {
 		t.Errorf("strict: %s", got)
+	}
+	if found := strict.Scanner().Deep([]byte(b.String())); len(found) > 0 {
+		t.Errorf("strict: %v is left in %s", found, b.String())
 	}
 	for text, want := range map[string]string{
 		"10:20:30 at fe80::1, 2001:10::1, 00:11:22:33:44:55": "10:20:30 at x, x, x",

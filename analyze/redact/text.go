@@ -200,7 +200,7 @@ func (r *Redactor) side(text string) string {
 // class is a class with its module: of the program's own modules only the name of the class stays, unless that must go.
 func (r *Redactor) class(text string) string {
 	first, _, dotted := strings.Cut(text, ".")
-	if isPackage(first) && first != "__main__" || !dotted && (isPublic(text) || builtin[text]) {
+	if dotted && stdlib()[first] || isPackage(first) && first != "__main__" || !dotted && (isPublic(text) || builtin[text]) {
 		return r.keep(text)
 	}
 	parts := strings.Split(text, ".")
