@@ -229,7 +229,7 @@ var (
 		`pytorch|sysdeps|csu|nptl|gcc|bits|Include|include|Python|Objects|Modules|frameworks)(?:[/\\]|$)`)
 	generic = regexp.MustCompile(`^(?:home|root|users?|usr|lib(?:64|exec)?|opt|tmp|var|mnt|work|workspace|content|app|bin|src|local|` +
 		`share|miniconda3?|anaconda3?|miniforge3|\.?conda|envs|\.?venv|proc|sys|dev|data|build|python[\d.]*|nvidia|n?fs|scratch|` +
-		`torchinductor_root|scripts|programs|\.pyenv|versions|` +
+		`torchinductor_root|scripts|programs|\.pyenv|versions|base_events|events|runners|process|` +
 		`snapana_recorder|files|python-[\d.]+|ipykernel_\d+|__init__|[\d.]+)$`)
 	opcodes  = regexp.MustCompile(`^h?(?:.h)+.?$`) // of a pickle that gets texts it had before
 	word     = regexp.MustCompile(`[\p{L}\p{N}_]+`)
