@@ -9,10 +9,10 @@ import (
 	"github.com/snapana/snapana/snapshot/load"
 )
 
-// TestRescue holds that the verdict on a run that needs more than there is ends with changes of the program, each of which
-// was replayed. The recording is fixtures/lab/pairs/pairs.py base on a device of 672 MiB, by torch 2.15.
-func TestRescue(t *testing.T) {
-	s, err := load.Open(t.Context(), "testdata/full.pickle.xz", load.Options{})
+// failed is the verdict on a run that needs more than there is.
+func failed(t *testing.T, file string) *finding.Finding {
+	t.Helper()
+	s, err := load.Open(t.Context(), file, load.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,6 +24,13 @@ func TestRescue(t *testing.T) {
 	if f == nil || f.Status != finding.Capacity || f.Evidence.Rescue == nil {
 		t.Fatalf("%s: %+v", r.Verdict.Headline, f)
 	}
+	return f
+}
+
+// TestRescue holds that the verdict on a run that needs more than there is ends with changes of the program, each of which
+// was replayed. The recording is fixtures/lab/pairs/pairs.py base on a device of 672 MiB, by torch 2.15.
+func TestRescue(t *testing.T) {
+	f := failed(t, "testdata/full.pickle.xz")
 	x := f.Evidence.Rescue
 	if len(x.Fit) == 0 || !x.Ends || x.LeftOut {
 		t.Fatalf("%+v", x)
@@ -41,18 +48,7 @@ func TestRescue(t *testing.T) {
 // TestEarlyRescue holds that a failure before any backward pass ends with what changes leave up to it, and calls none of
 // them enough.
 func TestEarlyRescue(t *testing.T) {
-	s, err := load.Open(t.Context(), "../fixtures/holders/genuine_oom/snapshot.pickle.zst", load.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := analyze.Run(t.Context(), s, analyze.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := r.Verdict.Lead()
-	if f == nil || f.Status != finding.Capacity || f.Evidence.Rescue == nil {
-		t.Fatalf("%s: %+v", r.Verdict.Headline, f)
-	}
+	f := failed(t, "../fixtures/holders/genuine_oom/snapshot.pickle.zst")
 	x := f.Evidence.Rescue
 	if len(x.Fit) < 2 || !x.Early || !x.Ends {
 		t.Fatalf("%+v", x)
