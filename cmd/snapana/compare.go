@@ -272,7 +272,7 @@ func (p *ranksPage) write(ctx context.Context, c *ranks.Comparison) error {
 	if err != nil {
 		return err
 	}
-	return writePage(ctx, p.path, b.Bytes())
+	return place.Write(ctx, p.path, b.Bytes())
 }
 
 var errNoPage = misuse("-o needs the name of a folder, or of a page that ends in .html")
@@ -283,14 +283,6 @@ func pagePath(output, name string) string {
 		return output
 	}
 	return input.Join(output, name)
-}
-
-// writePage writes a page, and makes its folder where there is none.
-func writePage(ctx context.Context, path string, data []byte) error {
-	if err := place.MkdirAll(input.Dir(path)); err != nil {
-		return err
-	}
-	return place.Write(ctx, path, data)
 }
 
 func newCompareEnv() *cobra.Command {

@@ -18,6 +18,7 @@ import (
 	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/report/html"
 	"github.com/snapana/snapana/report/json"
+	"github.com/snapana/snapana/report/place"
 	"github.com/snapana/snapana/report/text"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -167,7 +168,7 @@ func (f *diffFlags) write(cmd *cobra.Command, r *diff.Result) error {
 	path, b := pagePath(f.dir, "diff.html"), bytes.Buffer{}
 	err := html.WriteDiff(&b, r, html.DefaultBytes)
 	if err == nil {
-		err = writePage(cmd.Context(), path, b.Bytes())
+		err = place.Write(cmd.Context(), path, b.Bytes())
 	}
 	if err != nil || isBrief(cmd) || f.out.json || f.format == "json" || f.format == "md" {
 		return err

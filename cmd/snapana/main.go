@@ -191,7 +191,7 @@ input; 3 the output could not be written, or the system refused; 130 interrupted
 		if err := alone(cmd); err != nil {
 			return err
 		}
-		return cmp.Or(looks.check(), spare(cmd, args), redaction.begin(cmd, args))
+		return cmp.Or(looks.check(), once(cmd, args), spare(cmd, args), redaction.begin(cmd, args))
 	}
 	root.Flags().BoolVarP(&version, "version", "v", false, "version for snapana")
 	root.SetFlagErrorFunc(badFlag)

@@ -16,7 +16,9 @@ import (
 	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/report/json"
+	"github.com/snapana/snapana/report/place"
 	"github.com/snapana/snapana/report/text"
+	"github.com/snapana/snapana/snapshot/input"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
 
@@ -51,6 +53,9 @@ driver's library is asked, or in a build without cgo nvidia-smi.`,
 			out := &readings{driver: driver, w: cmd.OutOrStdout(), pid: pid, json: asJSON,
 				look: func() text.Options { return look(cmd) }}
 			if record != "" {
+				if err := place.MkdirAll(input.Dir(record)); err != nil {
+					return written(err)
+				}
 				if out.rec, err = sidecar.Append(cmd.Context(), record, toolVersion()); err != nil {
 					return err
 				}

@@ -41,14 +41,34 @@ func fail(code failure.Code, format string, a ...any) error {
 	return failure.Mark(code, fmt.Errorf(format, a...))
 }
 
-// spare fails where a flag has a file written that is also read: what is written would take its place.
-func spare(cmd *cobra.Command, args []string) error {
+// read are the files that a command line names to be read.
+func read(cmd *cobra.Command, args []string) []string {
 	files := slices.Clone(args)
 	for _, name := range []string{"recorder", "before", "snapshot", "baseline", "limits", "rules"} {
 		if fl := cmd.Flags().Lookup(name); fl != nil {
 			files = append(files, fl.Value.String())
 		}
 	}
+	return files
+}
+
+// once fails where standard input is named twice: it has one file.
+func once(cmd *cobra.Command, args []string) error {
+	stdin := 0
+	for _, file := range read(cmd, args) {
+		if file == "-" {
+			stdin++
+		}
+	}
+	if stdin > 1 {
+		return misuse("- is named %d times, but standard input has one file; save it, and name the file", stdin)
+	}
+	return nil
+}
+
+// spare fails where a flag has a file written that is also read: what is written would take its place.
+func spare(cmd *cobra.Command, args []string) error {
+	files := read(cmd, args)
 	for _, flag := range []string{"--output", "--map", "--plot"} {
 		fl := cmd.Flags().Lookup(flag[2:])
 		if fl == nil || !fl.Changed {

@@ -257,7 +257,7 @@ replaced, and is not written if one is left.
 				dir = true
 			}
 			if dir {
-				if err := os.MkdirAll(out, 0o777); err != nil {
+				if err := place.MkdirAll(out); err != nil {
 					return written(err)
 				}
 			}
@@ -408,6 +408,9 @@ func pack(w io.Writer, from io.Reader, name string) error {
 
 // writeMap writes the table of pseudonyms, which only its owner can read at any time.
 func writeMap(ctx context.Context, path string, r *redact.Redactor) error {
+	if err := place.MkdirAll(input.Dir(path)); err != nil {
+		return err
+	}
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE, 0o600)
 	if err != nil {
 		return err

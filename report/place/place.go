@@ -55,7 +55,8 @@ const plainMode = 0o644
 
 // Write writes a file as a whole: what was there before stays until all is written. The mode of what it
 // replaces stays as well, and so does its owner where the system allows that; a new file has 0644 less the
-// umask. A link is replaced, not followed. The error is a *fs.PathError with the path.
+// umask. Folders above it that are missing are made, and go again where it fails. A link is replaced, not followed.
+// The error is a *fs.PathError with the path.
 func Write(ctx context.Context, path string, data []byte) error {
 	return new(Series).Write(ctx, path, data)
 }
@@ -99,6 +100,17 @@ func (s *Series) write(ctx context.Context, path string, file *File) (err error)
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		return &fs.PathError{Op: "open", Path: path, Err: fmt.Errorf("it is %s, not a file", kind(info.Mode()))}
 	}
+	made, err := makeParents(dir)
+	defer func() {
+		if err != nil {
+			for _, p := range made {
+				os.Remove(p)
+			}
+		}
+	}()
+	if err != nil {
+		return asked(path, err)
+	}
 	if !s.swept[dir] {
 		sweep(dir, func(string) bool { return false })
 		if s.swept == nil {
@@ -123,15 +135,20 @@ func (s *Series) write(ctx context.Context, path string, file *File) (err error)
 		}
 		f.Close() // which unlocks it
 	}
+	if err != nil {
+		return asked(path, err)
+	}
+	return nil
+}
+
+// asked is an error of the system by the name that was asked for.
+func asked(path string, err error) error {
 	if why := (*fs.PathError)(nil); errors.As(err, &why) {
-		err = why.Err // with a name that nobody asked for
+		err = why.Err
 	} else if why := (*os.LinkError)(nil); errors.As(err, &why) {
 		err = why.Err
 	}
-	if err != nil {
-		return &fs.PathError{Op: "open", Path: path, Err: err}
-	}
-	return nil
+	return &fs.PathError{Op: "open", Path: path, Err: err}
 }
 
 // modeFor is the mode to make a file with that will replace another: nobody else reads it before it has the mode

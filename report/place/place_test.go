@@ -404,6 +404,29 @@ func TestFillFails(t *testing.T) {
 	}
 }
 
+// TestMissingFolders makes the folders of a file, and leaves none where it fails.
+func TestMissingFolders(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a", "b", "file")
+	bad := errors.New("bad")
+	if err := WriteBy(t.Context(), path, func(io.Writer) error { return bad }); !errors.Is(err, bad) {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Dir(filepath.Dir(path))); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a folder is left: %v", err)
+	}
+	if err := Write(t.Context(), path, []byte("x")); err != nil {
+		t.Error(err)
+	}
+	var at *fs.PathError
+	if err := Write(t.Context(), filepath.Join(path, "c", "d"), nil); !errors.As(err, &at) {
+		t.Error(err)
+	}
+	if data, err := os.ReadFile(path); err != nil || string(data) != "x" {
+		t.Errorf("%q, %v", data, err)
+	}
+}
+
 // TestSeries looks for what others left once, before the first of many files in a folder.
 func TestSeries(t *testing.T) {
 	dir := t.TempDir()
