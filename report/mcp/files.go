@@ -10,6 +10,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/report/failure"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/input"
 	"github.com/snapana/snapana/snapshot/load"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
@@ -200,6 +201,11 @@ func (r *run) to(tool, why string, more ...any) call {
 		delete(args, "recorder")
 	}
 	return call{tool, args, why}
+}
+
+// beside is a call about what lies in the folder of a file.
+func (p *place) beside() call {
+	return call{"report", map[string]any{"file": input.Dir(p.name)}, "the snapshots in its folder"}
 }
 
 // all reads several snapshots.

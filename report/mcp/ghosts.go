@@ -101,6 +101,11 @@ func (r *run) ghosts(traced bool, p *page) {
 		}
 		calls = append(calls, r.to("state", "all that was live at the end", "at", "end"))
 	}
+	if r.snap == nil {
+		calls = append(calls, r.beside())
+	} else if len(calls) == 0 {
+		calls = append(calls, r.to("report", "the verdict on the run"))
+	}
 	p.lead(calls...)
 	p.list("leaks", len(leaks), 60, func(i int) any {
 		f := &r.Verdict.Findings[leaks[i]]

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,7 +79,7 @@ func (s *server) ranks(ctx context.Context, in ranksArgs, p *page) error {
 	}
 	c := v.(*ranks.Comparison)
 	said := text.RanksSaid(c)
-	p.text("verdict", said.Verdict)
+	p.text("verdict", cmp.Or(said.Verdict, said.Counts))
 	p.text("counts", said.Counts)
 	if c.First != nil {
 		k := &c.Ranks[c.First.Row]
@@ -90,6 +91,10 @@ func (s *server) ranks(ctx context.Context, in ranksArgs, p *page) error {
 		if k := &c.Ranks[i]; k.Fault == "" && (len(calls) == 0 || k.Stands) && len(calls) < 3 {
 			calls = append(calls, call{"report", map[string]any{"file": k.File}, "the verdict on this rank alone"})
 		}
+	}
+	if len(calls) == 0 {
+		at := places[names[0]]
+		calls = append(calls, at.beside())
 	}
 	p.lead(calls...)
 	p.texts("differences", said.Differences, 50)

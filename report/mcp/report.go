@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/snapana/snapana/analyze/digest"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/snapshot/input"
 )
 
 type reportArgs struct {
@@ -84,9 +86,16 @@ func figures(d *analyze.Device) gpu {
 }
 
 func (s *server) report(ctx context.Context, in reportArgs, p *page) error {
+	if in.File != "" && path.Clean(in.File) == "." {
+		tops, err := s.roots.tops(ctx)
+		if err != nil {
+			return err
+		}
+		return s.folders(ctx, tops, p)
+	}
 	at, err := s.roots.find(ctx, in.File)
 	if err == nil && at.info.IsDir() {
-		return s.folder(ctx, &at, p)
+		return s.folders(ctx, []place{at}, p)
 	}
 	r, err := s.analyze(ctx, in.fileArgs, in.Capacity)
 	if err != nil {
@@ -168,7 +177,15 @@ func (r *run) findingPage(id string, p *page) error {
 	if stack := stackID(f.Stack); stack != "" {
 		calls = append(calls, r.to("at", "what this stack allocated, at each moment", "id", stack))
 	}
-	calls = append(calls, r.to("report", "the other findings"))
+	if f.Status == finding.Ghost {
+		calls = append(calls, r.to("ghosts", "who keeps the memory, and the fix"))
+	}
+	if len(r.Verdict.Findings) > 1 {
+		calls = append(calls, r.to("report", "the other findings"))
+	}
+	if len(calls) == 0 && r.Main() != nil {
+		calls = append(calls, r.to("state", "what was live at the end, by code", "at", "end"))
+	}
 	p.lead(calls...)
 	p.texts("why", f.Why, 40)
 	p.texts("next", f.Next, 50)
@@ -191,13 +208,10 @@ var recording = regexp.MustCompile(`\.(pickle|pkl|snapana)(\.\w+)?$|` + regexp.Q
 // listed are the files below a folder whose names are those of snapshots and digests; of other names if they begin as
 // pickles do.
 func (s *server) listed(ctx context.Context, at *place) (names []string, err error) {
-	if at.dir == nil {
-		return nil, outside(at.name)
-	}
-	seen := 0
-	err = fs.WalkDir(at.dir.FS(), at.name, func(name string, d fs.DirEntry, err error) error {
+	seen, top := 0, at.path
+	each := func(name string, d fs.DirEntry, err error) error {
 		seen++
-		switch hidden := name != at.name && strings.HasPrefix(path.Base(name), "."); {
+		switch hidden := name != top && strings.HasPrefix(path.Base(name), "."); {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case seen > maxSeen:
@@ -205,26 +219,34 @@ func (s *server) listed(ctx context.Context, at *place) (names []string, err err
 		case err != nil:
 			return nil
 		case d.IsDir() && (hidden || strings.HasSuffix(name, ".report") ||
-			strings.Count(strings.TrimPrefix(name, at.name), "/") > maxBelow):
+			strings.Count(strings.TrimPrefix(name, top), "/") > maxBelow):
 			return fs.SkipDir
-		case d.Type().IsRegular() && !hidden && (recording.MatchString(name) || s.pickled(ctx, name, d)):
-			names = append(names, name)
+		case d.Type().IsRegular() && !hidden && (recording.MatchString(name) || at.pickled(name)):
+			names = append(names, at.below(name))
 		}
 		return nil
-	})
-	return names, err
+	}
+	if at.dir == nil {
+		return names, input.Walk(ctx, top, each)
+	}
+	top = filepath.ToSlash(at.rel)
+	return names, fs.WalkDir(at.dir.FS(), top, each)
 }
 
-// pickled reports whether a file without an ending begins as pickles do.
-func (s *server) pickled(ctx context.Context, name string, d fs.DirEntry) bool {
-	if path.Ext(name) != "" {
+// below is what find calls a file that a folder's list has.
+func (p *place) below(name string) string {
+	if p.dir != nil {
+		name = path.Join(p.name, strings.TrimPrefix(name, filepath.ToSlash(p.rel)+"/"))
+	}
+	return name
+}
+
+// pickled reports whether a file without an ending begins as pickles do. Nothing of a store is read for that.
+func (p *place) pickled(name string) bool {
+	if path.Ext(name) != "" || p.dir == nil {
 		return false
 	}
-	at, err := s.roots.find(ctx, name)
-	if err != nil {
-		return false
-	}
-	f, err := at.open(ctx)
+	f, err := p.dir.Open(filepath.FromSlash(name))
 	if err != nil {
 		return false
 	}
@@ -234,18 +256,22 @@ func (s *server) pickled(ctx context.Context, name string, d fs.DirEntry) bool {
 	return n == 2 && head[0] == 0x80 && head[1] <= 5
 }
 
-// folder lists the snapshots below a folder.
-func (s *server) folder(ctx context.Context, at *place, p *page) error {
-	names, err := s.listed(ctx, at)
-	if err != nil {
-		return err
+// folders lists the snapshots below folders.
+func (s *server) folders(ctx context.Context, tops []place, p *page) error {
+	var names, all []string
+	for i := range tops {
+		more, err := s.listed(ctx, &tops[i])
+		if err != nil {
+			return err
+		}
+		names, all = append(names, more...), append(all, tops[i].name)
 	}
-	p.text("verdict", units.Plural(len(names), "file")+" in "+at.name+" may be snapshots or recordings.")
+	p.text("verdict", units.Plural(len(names), "file")+" in "+strings.Join(all, " and ")+" may be snapshots or recordings.")
 	p.set("status", finding.NoData)
 	p.list("files", len(names), 60, func(i int) any { return clip(names[i], shortText) })
 	var calls []call
 	if len(names) > 1 {
-		calls = append(calls, call{"ranks", map[string]any{"files": []string{at.name}}, "compare them, if they are of one run"})
+		calls = append(calls, call{"ranks", map[string]any{"files": all}, "compare them, if they are of one run"})
 	}
 	for _, name := range names[:min(len(names), 3)] {
 		calls = append(calls, call{"report", map[string]any{"file": name}, "its verdict"})

@@ -118,9 +118,35 @@ func (r *roots) find(ctx context.Context, name string) (place, error) {
 		if !info.Mode().IsRegular() && !info.IsDir() {
 			return place{}, failure.Mark(failure.WrongKind, fmt.Errorf("%s is no regular file", clip(name, shortText)))
 		}
-		return place{filepath.ToSlash(rel), resolved, rel, at.dir, info}, nil
+		return place{r.called(i, rel), resolved, rel, at.dir, info}, nil
 	}
 	return place{}, cmp.Or(missing, outside(name))
+}
+
+// called is the name by which find finds what lies at a path below a root: absolute where an earlier root has such a path.
+func (r *roots) called(root int, rel string) string {
+	for i := range root {
+		if _, err := r.local[i].dir.Lstat(rel); err == nil {
+			return filepath.Join(r.local[root].named, rel)
+		}
+	}
+	return filepath.ToSlash(rel)
+}
+
+// tops are the folders that may be read.
+func (r *roots) tops(ctx context.Context) (out []place, err error) {
+	names := slices.Clone(r.remote)
+	for i := range r.local {
+		names = append(names, r.local[i].named)
+	}
+	for _, name := range names {
+		at, err := r.find(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, at)
+	}
+	return out, nil
 }
 
 // hidden is an error of the system about a file, by the name that was asked for.

@@ -361,6 +361,9 @@ func TestIDs(t *testing.T) {
 	if field(ghosts, "leaks/0/id") != finding || field(ghosts, "leaks/0/stack") != stack || field(state, "groups/0/stack") != stack {
 		t.Errorf("%s and %s\n%s\n%s", finding, stack, text(ghosts), text(state))
 	}
+	if v := field(state, "verdict"); v != "active 2.09 GiB, reserved 2.14 GiB on GPU 0 of ghost.pickle, at the end" {
+		t.Errorf("state leads with %q", v)
+	}
 	for _, q := range []struct {
 		tool string
 		id   string

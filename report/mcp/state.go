@@ -8,6 +8,7 @@ import (
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/report/failure"
+	"github.com/snapana/snapana/report/text"
 )
 
 type stateArgs struct {
@@ -81,7 +82,7 @@ func (s *server) state(ctx context.Context, in stateArgs, p *page) error {
 	}
 	a := v.(*attribution.Answer)
 	rows := a.Holders.Rows
-	p.text("verdict", r.Verdict.Headline)
+	p.text("verdict", text.StateSaid(a))
 	p.set("moment", m.Name)
 	p.set("event", m.Event)
 	p.set("device", t.Device)
@@ -113,7 +114,7 @@ func (s *server) state(ctx context.Context, in stateArgs, p *page) error {
 				out = append(out, r.to("at", "the whole stack of the first, and what it allocated when", "id", id))
 			}
 		}
-		return out
+		return append(out, r.to("report", "the verdict on the run"))
 	}
 	reserve := cost(plain(list(0))) + 200
 	p.left -= reserve

@@ -115,9 +115,7 @@ func missing(r *analyze.Result) (out []string) {
 func briefState(a *attribution.Answer) *brief {
 	told := a.Timeline.Recording.Told()
 	t, at := a.State.Totals, told.At(a.State.Event)
-	b := &brief{verdict: fmt.Sprintf("active %s, reserved %s on %s of %s, %s", at.Active.Short(t.Active),
-		at.Reserved.Short(t.Reserved), chart.DeviceName(a.Timeline.Device), chart.ClipLeft(chart.Plain(a.Snapshot.Name), 60),
-		a.Moment.Name)}
+	b := &brief{verdict: StateSaid(a)}
 	b.figures = []string{fmt.Sprintf("allocated %s, requested %s", at.Allocated.Short(t.Allocated),
 		at.Requested.Short(t.Requested)), analyze.Verified(a.Timeline)}
 	if a.Holders != nil {
@@ -135,6 +133,14 @@ func briefState(a *attribution.Answer) *brief {
 		b.missing = append(b.missing, "only part of the file was read: "+a.Snapshot.Partial.Error())
 	}
 	return b.clean()
+}
+
+// StateSaid is what is live at a moment, in a sentence.
+func StateSaid(a *attribution.Answer) string {
+	told := a.Timeline.Recording.Told()
+	t, at := a.State.Totals, told.At(a.State.Event)
+	return fmt.Sprintf("active %s, reserved %s on %s of %s, %s", at.Active.Short(t.Active), at.Reserved.Short(t.Reserved),
+		chart.DeviceName(a.Timeline.Device), chart.ClipLeft(chart.Plain(a.Snapshot.Name), 60), a.Moment.Name)
 }
 
 // briefAt is who lives at an address.
