@@ -85,6 +85,8 @@ def _folders() -> Iterator[str]:
 def name_of(path: Path) -> str:
     """A file's name as the program takes it."""
     name = os.fsdecode(path)
+    if "\0" in name:
+        raise Error("the name of a file has a zero byte in it", "usage", "give a name that a file can have")
     if name.startswith("s3:/") and not name.startswith("s3://"):
         name = "s3://" + name[len("s3:/"):]  # pathlib has made one of two slashes
     if name.startswith("~") and not os.path.exists(name):

@@ -212,6 +212,7 @@ class Errors(Case):
             err = self.fails(mock.ANY, snapana.report, self.path(name))
             self.assertEqual((err.exit_code, name in str(err)), (2, True), err)
             self.assertNotIn("snapana: ", err.message)
+        self.fails("usage", snapana.report, "a\0b")
         with open(GHOST, "rb") as f, open(self.path("cut.pickle"), "wb") as g:
             g.write(f.read(1000))
         err = self.fails("truncated", snapana.report, self.path("cut.pickle"))
