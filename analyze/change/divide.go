@@ -357,7 +357,8 @@ func (d *draft) repeat(p *pass, first int32, added int) {
 }
 
 // loopOf is the event at which a pass begins anew for the next batch. The first begins with the recording, and makes
-// the model before; and what calls modules of which backward needs nothing, as an evaluation does, is not of it.
+// the model before, and what else no later pass makes and stays, as averages of parameters do; and what calls modules of
+// which backward needs nothing, as an evaluation does, is not of it.
 func (r *run) loopOf(p *pass) int32 {
 	calls := map[snapshot.StackID]string{} // by stack, the code that calls the outermost module; "" for none
 	trains := map[string]bool{}
@@ -377,9 +378,11 @@ func (r *run) loopOf(p *pass) int32 {
 		return p.begin
 	}
 	from := p.rows.from
+	again := r.madeAgain(p)
 	for row := from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
-		code := calls[r.t.Lives[row].Stack]
-		if r.is(row, category.Parameter) || code != "" && !trains[code] && !trains[""] {
+		code, once := calls[r.t.Lives[row].Stack], again != nil && !again[r.t.Lives[row].Stack]
+		if r.is(row, category.Parameter) || code != "" && !trains[code] && !trains[""] ||
+			code == "" && once && r.end(row) >= p.end && !r.is(row, category.Workspace) {
 			from = row + 1
 		}
 	}
@@ -389,6 +392,18 @@ func (r *run) loopOf(p *pass) int32 {
 		}
 	}
 	return p.begin
+}
+
+// madeAgain are the stacks of the next pass where a pass is the first, nil for others and for the only one.
+func (r *run) madeAgain(p *pass) map[snapshot.StackID]bool {
+	if len(r.passes) < 2 || r.passes[0].first != p.first {
+		return nil
+	}
+	out := map[snapshot.StackID]bool{}
+	for row := r.passes[1].rows.from; row < r.passes[1].rows.to; row++ {
+		out[r.t.Lives[row].Stack] = true
+	}
+	return out
 }
 
 // outside are the frames around the outermost call of a module, nil for none.

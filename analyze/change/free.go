@@ -51,7 +51,8 @@ func (d *draft) dropped(row int32) (event int32, depth int) {
 	return d.t.Lives[min(int(row)+1, len(d.t.Lives)-1)].Born, -1
 }
 
-// returned is the event after which the call that allocated a row last has let go of what it had: none is allocated before.
+// returned is the event after which the call that allocated a row last has let go of what it had, as nothing else has been
+// allocated then.
 func (d *draft) returned(row int32) int32 {
 	if int(row)+1 < len(d.t.Lives) {
 		return d.t.Lives[row+1].Born - 1
@@ -205,8 +206,8 @@ func (d *draft) offloadSaved(e *Applied) {
 	}
 }
 
-// product is a node of a backward pass that makes the gradient of a parameter, and gives one on: it had saved the parameter,
-// and its input, of the size of what it gives on. One of an embedding gives none on.
+// product is a node of a backward pass that makes the gradient of a parameter, and gives one on: it had saved the
+// parameter, and its input, of the size of what it gives on. One of an embedding gives none on.
 type product struct {
 	span     // events
 	gradient int32
@@ -234,8 +235,8 @@ func (d *draft) products(p *pass) []product {
 	return out
 }
 
-// usesOf gives for each of some rows, which a pass saved, the events of nodes that read it before the one that lets go of it:
-// of those whose input none goes with.
+// usesOf gives for each of some rows, which a pass saved, the events of nodes that read it before the one that lets go of
+// it: of those whose input none goes with.
 func (d *draft) usesOf(p *pass, saved []int32) map[int32][]span {
 	bySize := map[int64][]int32{}
 	for _, row := range saved {

@@ -3,6 +3,7 @@ package change
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,11 +19,12 @@ import (
 
 // group is the modules that one line calls.
 type group struct {
-	key   string // tells it from others
-	line  string // "model.py:43 forward"
-	calls []instance
-	most  int  // calls in one pass
-	list  bool // the modules call others, so that they are worth a checkpoint each
+	key    string             // tells it from others
+	around []snapshot.FrameID // the line's frame, and those outside of it
+	line   string             // "model.py:43 forward"
+	calls  []instance
+	most   int  // calls in one pass
+	list   bool // the modules call others, so that they are worth a checkpoint each
 }
 
 // instance is a module's call on the way to a pass.
@@ -66,7 +68,7 @@ func (r *run) modules(descend bool, takes func(stack []snapshot.FrameID, depth i
 		if !ok {
 			g = int32(len(groups))
 			index[key] = g
-			groups = append(groups, group{key: key, line: r.lineOf(stack, depth)})
+			groups = append(groups, group{key: key, around: stack[depth:], line: r.lineOf(stack, depth)})
 		}
 		groups[g].list = groups[g].list || inner
 		ats[i] = at{g, int32(depth)}
@@ -274,9 +276,50 @@ func (r *run) inModule(stack []snapshot.FrameID, depth int) bool {
 }
 
 // lists are the groups in modules of which a pass calls several that call others, the outermost in each stack, in the
-// order of their first calls.
+// order of their first calls. Of a list of lists, such as the stages of a network, no stack tells where a module of the
+// outer one begins: it was divided where those of the inner one begin, which stands for it.
 func (r *run) lists() []group {
 	single := map[string]bool{}
+	groups := r.listsBut(single)
+	for i := range groups {
+		outer, but := groups[i], maps.Clone(single)
+		same := func(inner group) bool {
+			return inner.most == outer.most && inner.inside(&outer) && r.keeps(&inner)*5 >= r.keeps(&outer)*4
+		}
+		for k := 0; k >= 0; {
+			but[outer.key] = true
+			within := r.listsBut(but)
+			if k = slices.IndexFunc(within, same); k >= 0 {
+				if outer = within[k]; r.contains(outer.around[0]) {
+					groups[i] = outer
+				}
+			}
+		}
+	}
+	return groups
+}
+
+// inside reports whether the line of a group runs in modules of another.
+func (g *group) inside(other *group) bool {
+	more := len(g.around) - len(other.around)
+	return more > 0 && slices.Equal(g.around[more:], other.around)
+}
+
+// keeps is how much passes keep of a group.
+func (r *run) keeps(g *group) (n int64) {
+	for i := range g.calls {
+		for _, row := range g.calls[i].rows {
+			if r.saved(g.calls[i].pass, row) {
+				n += r.t.Lives[row].Rounded
+			}
+		}
+	}
+	return n
+}
+
+// listsBut are the lists but for those of some keys, to which it adds those of lines that call one module, or none that
+// calls others.
+func (r *run) listsBut(single map[string]bool) []group {
 	for {
 		before := len(single)
 		groups := r.modules(false, func(stack []snapshot.FrameID, depth int) bool {

@@ -56,6 +56,10 @@ const (
 	near = 0.06
 )
 
+// few is what of a reserved peak is off where programs with checkpoints keep small things otherwise than is replayed, in
+// bytes: two of the allocator's small segments.
+const few = 4 << 20
+
 // shifts are requests that differ a little from those that are predicted: lives that are changed end so many events
 // later, or ask for so many bytes more.
 var shifts = []struct {
@@ -129,6 +133,9 @@ func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 		below, above = below+min(segment, share(peak-a.After.AllocatedPeak, peak)), above+segment
 	}
 	below, above = max(below, layout.below), max(above, layout.above)
+	if slices.ContainsFunc(a.Changes, func(c Applied) bool { return c.Kind == Checkpoint && c.Blocks > 0 }) {
+		below, above = max(below, share(few, peak)), max(above, share(few, peak))
+	}
 	a.Band = Band{Low: peak - int64(below*float64(peak)), High: peak + int64(above*float64(peak))}
 	switch worst := max(below, above); {
 	case worst <= sure:

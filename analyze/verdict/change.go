@@ -41,8 +41,8 @@ func ChangeProof(a *change.Answer) string {
 	case b.Low == b.High:
 		text += ": requests a little larger, smaller, earlier or later reach the same peak."
 	case len(a.Doubts) == 0:
-		text += fmt.Sprintf(": requests a little larger, smaller, earlier or later peak within %s and %s.", units.Bytes(b.Low),
-			units.Bytes(b.High))
+		text += fmt.Sprintf(": expect between %s and %s reserved, where requests are a little other than is replayed.",
+			units.Bytes(b.Low), units.Bytes(b.High))
 	default:
 		text += fmt.Sprintf(": expect between %s and %s reserved.", units.Bytes(b.Low), units.Bytes(b.High))
 	}

@@ -308,9 +308,10 @@ func read(t *testing.T, add func(kind string, part, want any, args ...any)) {
 // predicted adds questions about runs that were not recorded.
 func predicted(t *testing.T, add func(kind string, want any, args ...any)) {
 	type run struct {
-		At    map[string]int64
-		File  string
-		Stats counters
+		At     map[string]int64
+		File   string
+		Stats  counters
+		RanOut bool `json:"ran_out"`
 	}
 	var families []struct {
 		Family string
@@ -354,11 +355,14 @@ func predicted(t *testing.T, add func(kind string, want any, args ...any)) {
 			}
 		}
 	}
-	var changes []struct {
+	type changed struct {
 		Change string
 		Runs   []run
 	}
+	var changes []changed
 	load(t, "lab/changes/truth.json", &changes)
+	// Where the changed program ran out of memory, its peak is that of the device.
+	changes = slices.DeleteFunc(changes, func(c changed) bool { return c.Runs[1].RanOut })
 	for _, c := range some(changes, 9) {
 		add("change", c.Runs[1].Stats[peakReserved], "file", "lab/changes/"+c.Runs[0].File, "changes", strings.Fields(c.Change))
 	}
