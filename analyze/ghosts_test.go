@@ -6,7 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/load"
 )
 
 // TestGhosts tells leaks from what only looks like one, in programs that ran with a real
@@ -41,6 +44,24 @@ func TestGhosts(t *testing.T) {
 		if f := v.Findings[0]; f.Cause == "" || len(f.Fix) == 0 || !f.Heuristic {
 			t.Errorf("%s: no cause, no remedy, or no heuristic: %+v", name, f)
 		}
+	}
+}
+
+// TestContradicted holds that a file which contradicts itself is not said to have no leak.
+func TestContradicted(t *testing.T) {
+	s, err := load.Open(t.Context(), "../fixtures/healthy.pickle", load.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range s.Segments {
+		s.Segments[i].Blocks = snapshot.Range{}
+	}
+	r, err := analyze.Run(t.Context(), s, analyze.Options{NoReplay: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := r.Verdict.Ghosts(nil, true); r.Verdict.Status != finding.Inconsistent || g.Status != finding.NoData {
+		t.Errorf("%s, and of leaks %s: %s", r.Verdict.Headline, g.Status, g.Headline)
 	}
 }
 

@@ -240,6 +240,8 @@ func (v *Verdict) Ghosts(seen *holder.Result, traced bool) Ghosts {
 		return v.ghostsSeen(seen, at)
 	case at >= 0:
 		return Ghosts{finding.Ghost, v.Findings[at].Title, v.Findings[at].Trust()}
+	case seen == nil && v.Status == finding.Inconsistent:
+		return Ghosts{finding.NoData, "Leaks cannot be judged: the file contradicts itself.", ""}
 	case seen == nil && (v.Status == finding.NoData || !traced):
 		return Ghosts{finding.NoData, "Leaks cannot be judged: there is no event history and no recorder file.", ""}
 	}
