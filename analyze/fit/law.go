@@ -118,12 +118,16 @@ func along(m term, n int64, p Point) *law {
 	return &law{parts: []part{{m, float64(n) / float64(m.of(p))}}}
 }
 
+// mostOfTriple is how many bytes there are for each triple, at most: two sizes with more differ like that by chance.
+const mostOfTriple = 64
+
 // findLaw finds the simplest law of sizes at points: that with the fewest terms, and of these the likeliest. It is nil where
 // no law fits them to the byte. There must be two points at least.
 func findLaw(all []term, points []Point, sizes []int64) *law {
 	distinct := distinctPoints(points)
-	for _, m := range append(all[:len(all):len(all)], term{3}) { // the last for what is made of all triples of a batch
-		if goesWith(m, points, sizes) {
+	triples := term{3} // of a batch
+	for _, m := range append(all[:len(all):len(all)], triples) {
+		if goesWith(m, points, sizes) && (m != triples || distinct > 2 || sizes[0]/max(m.of(points[0]), 1) <= mostOfTriple) {
 			return along(m, sizes[0], points[0])
 		}
 	}

@@ -17,6 +17,7 @@ func TestLaws(t *testing.T) {
 		"affine":       {line, func(p Point) int64 { return 512 + 1000*p[0] }, proven},
 		"quadratic":    {line, func(p Point) int64 { return 512 + 4*p[0] + 16*p[0]*p[0] }, exact},
 		"of two":       {line[:2], func(p Point) int64 { return 512 + 1000*p[0] }, exact},
+		"triples":      {[]Point{{16}, {32}}, func(p Point) int64 { return 4 * p[0] * p[0] * p[0] }, proven},
 		"attention":    {plane, func(p Point) int64 { return 32 * p[0] * p[1] * p[1] }, proven},
 		"tokens":       {plane, func(p Point) int64 { return 768 * p[0] * p[1] }, proven},
 		"one more":     {plane, func(p Point) int64 { return 768 * p[0] * (p[1] + 1) }, proven},
@@ -39,6 +40,9 @@ func TestLaws(t *testing.T) {
 	}
 	if l := findLaw(terms(1), line, []int64{1000, 1700, 1900}); l != nil {
 		t.Errorf("a law of noise: %+v", l)
+	}
+	if l := findLaw(terms(1), []Point{{8}, {16}}, []int64{512 << 10, 4 << 20}); l != nil && l.at(Point{64}) > 64<<20 {
+		t.Errorf("triples of two layers' sizes: %+v", l)
 	}
 }
 
