@@ -198,11 +198,11 @@ const least = 0.5
 
 // prepare looks whether recordings go together.
 func (f *fitter) prepare(inputs []*Input) error {
+	label := labels(inputs)
 	for i, in := range inputs {
-		for _, o := range inputs[:i] {
+		for k, o := range inputs[:i] {
 			if slices.Equal(in.At, o.At) {
-				return refuse("%s and %s were recorded with the same values; two recordings must differ", o.Snapshot.Name,
-					in.Snapshot.Name)
+				return refuse("%s and %s were recorded with the same values; two recordings must differ", label[k], label[i])
 			}
 		}
 	}
@@ -224,8 +224,8 @@ func (f *fitter) prepare(inputs []*Input) error {
 	for _, lines := range []bool{true, false} {
 		f.all = f.all[:0]
 		c := &codes{frames: map[frameKey]int32{}, stacks: map[string]int32{}, lines: lines}
-		for _, in := range inputs {
-			f.all = append(f.all, newRecording(in, c))
+		for i, in := range inputs {
+			f.all = append(f.all, newRecording(in, label[i], c))
 		}
 		if common(f.all) >= least {
 			if !lines {
@@ -236,7 +236,7 @@ func (f *fitter) prepare(inputs []*Input) error {
 	}
 	first := f.all[0]
 	for _, r := range f.all {
-		name := r.Snapshot.Name
+		name := r.label
 		switch {
 		case r.program.Allocs == 0:
 			return &Refusal{name + " has no allocations in its trace; record from the program's start on", true}
@@ -245,12 +245,12 @@ func (f *fitter) prepare(inputs []*Input) error {
 				r.Timeline.Recording.LeftOut()), true}
 		case r.program.Recorded.Release != first.program.Recorded.Release,
 			r.Snapshot.Writer.Backend != first.Snapshot.Writer.Backend:
-			return refuse("%s and %s were written by different releases of torch", first.Snapshot.Name, name)
+			return refuse("%s and %s were written by different releases of torch", first.label, name)
 		case r.program.Recorded.Text != first.program.Recorded.Text && f.q.Settings == nil:
-			return refuse("%s and %s were recorded under different allocator settings: %q and %q", first.Snapshot.Name, name,
+			return refuse("%s and %s were recorded under different allocator settings: %q and %q", first.label, name,
 				first.program.Recorded.Text, r.program.Recorded.Text)
 		case (r.warm == 0) != (first.warm == 0):
-			return refuse("one of %s and %s begins with the program, the other later; record both alike", first.Snapshot.Name,
+			return refuse("one of %s and %s begins with the program, the other later; record both alike", first.label,
 				name)
 		}
 	}
@@ -260,7 +260,7 @@ func (f *fitter) prepare(inputs []*Input) error {
 	}
 	for _, r := range f.all {
 		if r.failed() {
-			f.notes = append(f.notes, r.Snapshot.Name+" ran out of memory: what follows there is not known, and is predicted "+
+			f.notes = append(f.notes, r.label+" ran out of memory: what follows there is not known, and is predicted "+
 				"from the others.")
 		}
 	}
@@ -300,7 +300,7 @@ func together(inputs []*Input) bool {
 func names(all []*recording) string {
 	var out []string
 	for _, r := range all {
-		out = append(out, r.Snapshot.Name)
+		out = append(out, r.label)
 	}
 	return strings.Join(out, " and ")
 }

@@ -1,6 +1,8 @@
 package fit
 
 import (
+	"fmt"
+
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
@@ -12,6 +14,7 @@ import (
 // recording is one file, ready to be aligned with others.
 type recording struct {
 	*Input
+	label   string // the file's name, see labels
 	program *whatif.Program
 	stacks  []int32 // the number of each stack, which the same code has in every file
 	steps   steps.Result
@@ -32,10 +35,25 @@ func (r *recording) categories() *category.Table {
 	return r.uses
 }
 
-func newRecording(in *Input, c *codes) *recording {
-	r := &recording{Input: in, program: whatif.NewProgram(in.Snapshot, in.Timeline), stacks: c.number(in.Snapshot)}
+func newRecording(in *Input, label string, c *codes) *recording {
+	r := &recording{Input: in, label: label, program: whatif.NewProgram(in.Snapshot, in.Timeline), stacks: c.number(in.Snapshot)}
 	r.prepare()
 	return r
+}
+
+// labels are the files' names, with their places among the files where several have the same.
+func labels(inputs []*Input) []string {
+	count := map[string]int{}
+	for _, in := range inputs {
+		count[in.Snapshot.Name]++
+	}
+	out := make([]string, len(inputs))
+	for i, in := range inputs {
+		if out[i] = in.Snapshot.Name; count[out[i]] > 1 {
+			out[i] = fmt.Sprintf("%s (file %d)", out[i], i+1)
+		}
+	}
+	return out
 }
 
 // stackOf is the number of a row's code.

@@ -6,6 +6,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/fit"
 	"github.com/snapana/snapana/analyze/units"
@@ -97,9 +98,20 @@ func FitPlace(p *fit.Place) string {
 		}
 	}
 	if p.Site != "" {
-		out = append(out, "at "+p.Site)
+		out = append(out, fitSite(p.Site, p.Phase))
 	}
 	return strings.Join(out, ", ")
+}
+
+// fitSite says which code makes a request: what has no Python frames in backward is autograd's own thread.
+func fitSite(site, phase string) string {
+	switch {
+	case site != attribution.NoFrames:
+		return "at " + site
+	case strings.HasPrefix(phase, "backward"):
+		return "on autograd's thread"
+	}
+	return "on a thread without Python frames"
 }
 
 // FitProof says how far the predictions can be trusted.
@@ -174,5 +186,6 @@ func FitAnswer(p *fit.Prediction) string {
 
 // FitUnproven says of which memory no law is proven, and why.
 func FitUnproven(u *fit.Unproven) string {
-	return fmt.Sprintf("%s (%s to %s) at %s: %s", units.Bytes(u.Bytes), units.Bytes(u.Low), units.Bytes(u.High), u.Site, u.Why)
+	return fmt.Sprintf("%s (%s to %s) %s: %s", units.Bytes(u.Bytes), units.Bytes(u.Low), units.Bytes(u.High),
+		fitSite(u.Site, ""), u.Why)
 }
