@@ -26,7 +26,7 @@ type held struct {
 }
 
 func (s *server) ghosts(ctx context.Context, in ghostsArgs, p *page) error {
-	if strings.HasSuffix(snapshot.PlainName(in.File), ".snapana") {
+	if recorded(in.File) {
 		return s.dumps(ctx, in, p)
 	}
 	r, err := s.analyze(ctx, in.fileArgs, "")
@@ -40,6 +40,9 @@ func (s *server) ghosts(ctx context.Context, in ghostsArgs, p *page) error {
 	r.ghosts(traced, p)
 	return nil
 }
+
+// recorded reports whether a file is the recorder's, by its name.
+func recorded(name string) bool { return strings.HasSuffix(snapshot.PlainName(name), ".snapana") }
 
 // dumps is ghosts for the recorder's file alone.
 func (s *server) dumps(ctx context.Context, in ghostsArgs, p *page) error {

@@ -50,7 +50,7 @@ func (s *server) ranks(ctx context.Context, in ranksArgs, p *page) error {
 			}
 		}
 		for _, name := range list {
-			if strings.HasSuffix(name, ".snapana") {
+			if recorded(name) {
 				continue
 			}
 			at, err := s.roots.find(ctx, name)

@@ -270,11 +270,17 @@ func (s *server) folders(ctx context.Context, tops []place, p *page) error {
 	p.set("status", finding.NoData)
 	p.list("files", len(names), 60, func(i int) any { return clip(names[i], shortText) })
 	var calls []call
-	if len(names) > 1 {
-		calls = append(calls, call{"ranks", map[string]any{"files": all}, "compare them, if they are of one run"})
+	ranked := 0
+	for _, name := range names {
+		if recorded(name) {
+			continue // it is read with its snapshot
+		}
+		if ranked++; len(calls) < 3 && !strings.HasSuffix(name, digest.Ending) {
+			calls = append(calls, call{"report", map[string]any{"file": name}, "its verdict"})
+		}
 	}
-	for _, name := range names[:min(len(names), 3)] {
-		calls = append(calls, call{"report", map[string]any{"file": name}, "its verdict"})
+	if ranked > 1 {
+		calls = append([]call{{"ranks", map[string]any{"files": all}, "compare them, if they are of one run"}}, calls...)
 	}
 	p.lead(calls...)
 	return nil

@@ -115,6 +115,8 @@ func TestSeveralRoots(t *testing.T) {
 			t.Errorf("%s leads to %s", text(second), text(answer))
 		}
 	}
+	host := client(t, mcp.Options{Roots: []string{filepath.Join(fixtures, "host")}})
+	follow(t, host, call(t, host, "report", map[string]any{"file": "."})) // recordings alone
 	var status []string
 	for _, answer := range follow(t, c, call(t, c, "report", map[string]any{"file": "."})) {
 		s, _ := answer.doc["status"].(string)
