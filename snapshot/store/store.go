@@ -160,7 +160,8 @@ func (s *Store) judge(err error) *fault {
 		return &fault{"the object is archived; restore it first", nil}
 	case "ExpiredToken", "ExpiredTokenException", "RequestExpired", "TokenRefreshRequired":
 		return &fault{"the credentials have expired (" + code + ")", fs.ErrPermission}
-	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken":
+	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken",
+		"XAdminUserNotFound": // versitygw's, with status 404, of a key that is nobody's
 		return &fault{"the store does not accept the credentials (" + code + ")", fs.ErrPermission}
 	case "RequestTimeTooSkewed":
 		return &fault{"this machine's clock is wrong (" + code + ")", fs.ErrPermission}

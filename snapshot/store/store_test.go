@@ -142,6 +142,7 @@ func TestErrors(t *testing.T) {
 		{"s3://bucket/x", "access denied", fs.ErrPermission, refuse(403, "AccessDenied")},
 		{"s3://bucket/x", "expired", fs.ErrPermission, refuse(400, "ExpiredToken")},
 		{"s3://bucket/x", "does not accept the credentials", fs.ErrPermission, refuse(403, "SignatureDoesNotMatch")},
+		{"s3://bucket/x", "does not accept the credentials", fs.ErrPermission, refuse(404, "XAdminUserNotFound")},
 		{"s3://bucket/x", "refuses: 418", ErrUnavailable, refuse(418, s3.Secret+"<!")},
 		{"s3://bucket/x", "changed while it was read", ErrChanged,
 			func(w http.ResponseWriter, r *http.Request, serve http.Handler) bool {
