@@ -30,6 +30,7 @@ const (
 func watch(m *budget.Meter, out *results, stderr io.Writer) {
 	u := openUsage()
 	known := int64(-1)
+	var work busy
 	for range time.Tick(often) {
 		n := m.Bytes()
 		if m.Finished() {
@@ -43,13 +44,30 @@ func watch(m *budget.Meter, out *results, stderr io.Writer) {
 			continue
 		}
 		memory, cpu := u.now()
-		if over := excess(n, memory+memory/16+ahead, cpu); over != "" {
+		if over := excess(n, memory+memory/16+ahead, work.add(cpu, time.Now())); over != "" {
 			err := refusal(over)
 			fmt.Fprintf(stderr, "snapana: %s\n", err)
 			out.die(err)
 			os.Exit(failure.KindOf(err).Exit)
 		}
 	}
+}
+
+// busy counts the processor time of a process. To look at it takes some, too: minutes of waiting for a slow pipe would be
+// taken for work.
+type busy struct {
+	cpu, work time.Duration
+	at        time.Time
+}
+
+// add tells what the process has taken by now, less what it took while it waited.
+func (b *busy) add(cpu time.Duration, now time.Time) time.Duration {
+	const waiting = 10 // it waits where it takes less than a tenth of a processor
+	if part := cpu - b.cpu; b.at.IsZero() || part*waiting >= now.Sub(b.at) {
+		b.work += part
+	}
+	b.cpu, b.at = cpu, now
+	return b.work
 }
 
 // refusal is the error of what takes too much.
