@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -48,7 +49,7 @@ func (s *Server) Handler(port, token string) http.Handler {
 			http.Error(w, "Unknown host: use the address that snapana printed.", http.StatusMisdirectedRequest)
 		case len(origin) > 1 || len(origin) == 1 && origin[0] != "http://"+r.Host:
 			http.Error(w, "Unknown origin: pages of other addresses get no answer.", http.StatusForbidden)
-		case !serve.Same(r.Header.Get("Authorization"), "Bearer "+token):
+		case !hasToken(r.Header.Get("Authorization"), token):
 			h.Set("WWW-Authenticate", "Bearer")
 			http.Error(w, "Unknown token: send the header that snapana printed.", http.StatusUnauthorized)
 		case r.URL.Path != Path:
@@ -57,4 +58,10 @@ func (s *Server) Handler(port, token string) http.Handler {
 			answers.ServeHTTP(w, r)
 		}
 	})
+}
+
+// hasToken reports whether a request may be answered. The scheme's case is free (RFC 9110, section 11.1).
+func hasToken(authorization, token string) bool {
+	scheme, given, _ := strings.Cut(authorization, " ")
+	return strings.EqualFold(scheme, "Bearer") && serve.Same(strings.TrimLeft(given, " "), token)
 }

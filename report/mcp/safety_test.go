@@ -440,6 +440,8 @@ func TestHTTP(t *testing.T) {
 	}{
 		{"127.0.0.1:8322", "", "Bearer " + token, "/mcp", 200},
 		{"localhost:8322", "http://localhost:8322", "Bearer " + token, "/mcp", 200},
+		{"127.0.0.1:8322", "", "bearer  " + token, "/mcp", 200},
+		{"127.0.0.1:8322", "", "Basic " + token, "/mcp", 401},
 		{"127.0.0.1:8322", "", "", "/mcp", 401},
 		{"127.0.0.1:8322", "", "Bearer ", "/mcp", 401},
 		{"127.0.0.1:8322", "", "Bearer " + token + "0", "/mcp", 401},
