@@ -200,6 +200,18 @@ func earlier(a, b *Failure) int {
 	return cmp.Compare(a.First, b.First)
 }
 
+// Worst is the rank to look at first: the first with a fault, or else the one that stands out most. It is nil where all
+// are healthy and alike, and where no file could be read.
+func (c *Comparison) Worst() *Rank {
+	switch {
+	case c.Read > 0 && c.Ranks[0].Status != finding.Healthy:
+		return &c.Ranks[0]
+	case len(c.Outliers) > 0:
+		return &c.Ranks[c.Outliers[0].Rank]
+	}
+	return nil
+}
+
 // first tells who failed first.
 func (c *Comparison) first() {
 	failed := 0

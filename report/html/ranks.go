@@ -48,6 +48,7 @@ type ranksPage struct {
 	Groups  []rankGroup
 	More    int // verdicts that are not shown
 	Differ  []string
+	Next    *rankNext // nil where all is well
 	Figures []heat
 	Grids   []*grid
 	Axis    []string // the numbers below the strips
@@ -61,6 +62,11 @@ type ranksPage struct {
 type rankGroup struct {
 	Badge badge
 	Text  string
+}
+
+// rankNext leads to the rank to look at first.
+type rankNext struct {
+	Name, Link, Command string
 }
 
 // heat is one figure of all ranks: a strip of cells.
@@ -133,6 +139,9 @@ func newRanksPage(c *ranks.Comparison, link func(*ranks.Rank) string) *ranksPage
 	}
 	if len(c.Ranks) > 0 {
 		p.Differ = chart.RankDifferences(c)
+	}
+	if worst := c.Worst(); worst != nil {
+		p.Next = &rankNext{chart.RankName(worst, "rank"), link(worst), "snapana report " + chart.Arg(worst.File)}
 	}
 	order := make([]int, len(c.Ranks)) // by number, those without one behind
 	for i := range order {

@@ -35,10 +35,11 @@ func TestRanks(t *testing.T) {
 	list = append(list, ranks.Unread("run/rank8.pickle", fmt.Errorf("is <b>cut</b> off")))
 	page := ranksOf(t, list)
 	for what, n := range map[string]int{
-		`<rect `: 5 * 9, `<tr id="rank-`: 9, `class="stands"`: 1, `href="rank5.report/report.html"`: 1,
+		`<rect `: 5 * 9, `<tr id="rank-`: 9, `class="stands"`: 1, `href="rank5.report/report.html"`: 2,
 		`<title>rank 5: 3.00 GiB</title>`: 1, `style="--part:33%">1.00 GiB`: 7, "Rank 5 uses 3x the median": 1,
 		`is &lt;b&gt;cut&lt;/b&gt; off`: 1, "rank8.report": 0, `<td class="n tint h-growth" style="--part:0%">unknown`: 8,
 		`<title>rank 8: could not be read</title>`: 1, "<script": 0, "9 snapshots, 1 of them unreadable": 2,
+		`Next: <a href="rank5.report/report.html">the report of rank 5</a>, or <code>snapana report run/rank5.pickle</code>`: 1,
 	} {
 		if got := strings.Count(page, what); got != n {
 			t.Errorf("%d times %q, want %d", got, what, n)

@@ -1,26 +1,9 @@
 package text
 
-import (
-	"strings"
-	"unicode"
+import "github.com/snapana/snapana/report/internal/chart"
 
-	"github.com/snapana/snapana/report/internal/chart"
-)
-
-// Arg is a file's name as an argument of a command that users copy to a shell: the names of files that others gave
-// them cannot make it do anything else.
-func Arg(name string) string {
-	if strings.HasPrefix(name, "-") {
-		name = "./" + name
-	}
-	plain := func(r rune) bool {
-		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_-./+:@%,=", r)
-	}
-	if name != "" && !strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
-		return name
-	}
-	return "'" + strings.ReplaceAll(name, "'", `'\''`) + "'"
-}
+// Arg is a file's name as an argument of a command that users copy to a shell.
+func Arg(name string) string { return chart.Arg(name) }
 
 // ClipLeft shortens a path-like text to n columns of a terminal by cutting its start.
 func ClipLeft(s string, n int) string { return chart.ClipLeft(s, n) }

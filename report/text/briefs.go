@@ -243,8 +243,8 @@ func briefRanks(c *ranks.Comparison) *brief {
 	if c.MedianReserved >= 0 {
 		b.figures = append(b.figures, "median of the reserved peaks "+units.Bytes(c.MedianReserved))
 	}
-	if c.Read > 0 && c.Ranks[0].Status != finding.Healthy {
-		b.next = []string{"snapana report " + Arg(c.Ranks[0].File)}
+	if worst := c.Worst(); worst != nil {
+		b.next = []string{"snapana report " + Arg(worst.File)}
 	}
 	if n := len(c.Ranks) - c.Read; n > 0 {
 		b.missing = append(b.missing, fmt.Sprintf("%s could not be read", units.Plural(n, "file")))

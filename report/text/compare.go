@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze/environment"
-	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/ranks"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/report/internal/chart"
@@ -48,11 +47,11 @@ func (d *doc) run(c *ranks.Comparison, all bool) {
 	}
 	differ := chart.RankDifferences(c)
 	d.apart("Differ", differ, 24)
-	if c.Read > 0 && c.Ranks[0].Status != finding.Healthy {
+	if worst := c.Worst(); worst != nil {
 		if len(differ) == 0 {
 			d.gap()
 		}
-		d.labeled("Next", cells(plain.code("snapana report "+Arg(c.Ranks[0].File))))
+		d.labeled("Next", cells(plain.code("snapana report "+Arg(worst.File))))
 	}
 	d.gap()
 	d.ranks(c, all)
