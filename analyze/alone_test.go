@@ -57,7 +57,7 @@ func TestAlone(t *testing.T) {
 				p.kind != "" && (len(first.Host) != 1 || first.Host[0].Name != p.kind || first.Host[0].Bytes != 10<<20):
 				t.Errorf("host memory %+v", first.Host)
 			}
-			g := r.Verdict.Ghosts(r.Holders, false)
+			g := r.Verdict.Ghosts(r.Holders, verdict.Unseen(r.Snapshot, false))
 			if g.Status != status {
 				t.Errorf("%s: %s", g.Status, g.Headline)
 			}
@@ -93,7 +93,8 @@ func TestAloneWithout(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g := r.Verdict.Ghosts(r.Holders, false); g.Status != finding.NoData || !strings.Contains(g.Headline, "dump()") {
+	g := r.Verdict.Ghosts(r.Holders, verdict.Unseen(r.Snapshot, false))
+	if g.Status != finding.NoData || !strings.Contains(g.Headline, "dump()") {
 		t.Errorf("%+v", g)
 	}
 	if got := told(f); got != "" {

@@ -60,7 +60,7 @@ func TestContradicted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g := r.Verdict.Ghosts(nil, true); r.Verdict.Status != finding.Inconsistent || g.Status != finding.NoData {
+	if g := r.Verdict.Ghosts(nil, ""); r.Verdict.Status != finding.Inconsistent || g.Status != finding.NoData {
 		t.Errorf("%s, and of leaks %s: %s", r.Verdict.Headline, g.Status, g.Headline)
 	}
 }
@@ -73,7 +73,7 @@ func TestLosses(t *testing.T) {
 		"lab/frameworks/truth/compile_train.healthy.pickle.xz": finding.Healthy,
 	} {
 		v := run(t, "../fixtures/"+name).Verdict
-		if leaks := v.Ghosts(nil, true); v.Status != want || leaks.Status != want {
+		if leaks := v.Ghosts(nil, ""); v.Status != want || leaks.Status != want {
 			t.Errorf("%s: %s and of leaks %s, want %s: %s", name, v.Status, leaks.Status, want, v.Headline)
 		}
 		for _, f := range v.Findings {

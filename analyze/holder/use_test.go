@@ -379,7 +379,7 @@ func TestDoubled(t *testing.T) {
 		}
 		r := analyzetest.Run(t, s, analyze.Options{NoReplay: true, Recorder: recording(t, []Map{dump(0, 10, c.before),
 			dump(1, 20, n), Uses("/app/train.py", c.uses...)})})
-		leaks := r.Verdict.Ghosts(r.Holders, true)
+		leaks := r.Verdict.Ghosts(r.Holders, "")
 		if r.Verdict.Status != c.status || leaks.Status != c.status {
 			t.Errorf("%s: %s, and of leaks %s", c.name, r.Verdict.Status, leaks.Status)
 		}

@@ -49,7 +49,7 @@ func TestLabUses(t *testing.T) {
 			if r.Verdict.Status != want.status {
 				t.Errorf("%s: %s", r.Verdict.Status, r.Verdict.Headline)
 			}
-			if leaks := r.Verdict.Ghosts(r.Holders, true); leaks.Status != want.status {
+			if leaks := r.Verdict.Ghosts(r.Holders, ""); leaks.Status != want.status {
 				t.Errorf("of leaks %s: %s", leaks.Status, leaks.Headline)
 			}
 			for i := range r.Verdict.Findings {

@@ -21,6 +21,18 @@ func Blind(s *snapshot.Snapshot) string {
 	return "no stacks were recorded"
 }
 
+// Unseen says why a snapshot cannot show what loops keep, nil for none. Traced says that it has a trace of some device.
+// It is empty where growth is seen if there is any.
+func Unseen(s *snapshot.Snapshot, traced bool) string {
+	switch {
+	case s == nil || !traced:
+		return "there is no event history and no recorder file"
+	case s.Partial != nil:
+		return "only a part of the file could be read"
+	}
+	return Blind(s)
+}
+
 // climbs reports whether memory in use goes up through the trace and does not come back: the lowest of each part is
 // above that of the part before. The first of the parts is taken to be the warm-up.
 func climbs(t *timeline.Timeline) bool {

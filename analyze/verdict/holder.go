@@ -227,8 +227,8 @@ type Ghosts struct {
 }
 
 // Ghosts answers from the findings, as the verdict does, with what the recorder saw, nil for nothing, to say who it is.
-// Traced says that there is a trace to see growth in.
-func (v *Verdict) Ghosts(seen *holder.Result, traced bool) Ghosts {
+// unseen says why the snapshot cannot show growth (Unseen).
+func (v *Verdict) Ghosts(seen *holder.Result, unseen string) Ghosts {
 	at := slices.IndexFunc(v.Findings, func(f finding.Finding) bool {
 		return f.Status == finding.Ghost && f.Severity != finding.Info
 	})
@@ -242,8 +242,10 @@ func (v *Verdict) Ghosts(seen *holder.Result, traced bool) Ghosts {
 		return Ghosts{finding.Ghost, v.Findings[at].Title, v.Findings[at].Trust()}
 	case seen == nil && v.Status == finding.Inconsistent:
 		return Ghosts{finding.NoData, "Leaks cannot be judged: the file contradicts itself.", ""}
-	case seen == nil && (v.Status == finding.NoData || !traced):
-		return Ghosts{finding.NoData, "Leaks cannot be judged: there is no event history and no recorder file.", ""}
+	case seen == nil && unseen != "":
+		return Ghosts{finding.NoData, "Leaks cannot be judged: " + unseen + ".", ""}
+	case seen == nil && (v.Status == finding.NoData || v.Status == finding.NoHistory):
+		return Ghosts{finding.NoData, v.Headline, ""} // which says what is missing
 	}
 	g := Ghosts{finding.Healthy, "no loop leaves extra memory behind.", "from the snapshot alone"}
 	if seen != nil {

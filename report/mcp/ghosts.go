@@ -7,6 +7,7 @@ import (
 	"github.com/snapana/snapana/analyze"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/holder"
+	"github.com/snapana/snapana/analyze/verdict"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/sidecar"
 )
@@ -78,7 +79,7 @@ func (s *server) dumps(ctx context.Context, in ghostsArgs, p *page) error {
 }
 
 func (r *run) ghosts(traced bool, p *page) {
-	answer := r.Verdict.Ghosts(r.Holders, traced)
+	answer := r.Verdict.Ghosts(r.Holders, verdict.Unseen(r.Snapshot, traced))
 	ids := findingIDs(r.Verdict.Findings)
 	var leaks []int
 	for i := range r.Verdict.Findings {

@@ -88,8 +88,8 @@ const (
 // NewHolders puts the holders of a result in words. Holders below min bytes are summed up,
 // ghosts are always shown.
 func NewHolders(r *analyze.Result, min int64) *Holders {
-	traced := func(d analyze.Device) bool { return d.Timeline.HasHistory() }
-	v := &Holders{Ghosts: r.Verdict.Ghosts(r.Holders, slices.ContainsFunc(r.Devices, traced)), r: r, min: min}
+	traced := slices.ContainsFunc(r.Devices, func(d analyze.Device) bool { return d.Timeline.HasHistory() })
+	v := &Holders{Ghosts: r.Verdict.Ghosts(r.Holders, verdict.Unseen(r.Snapshot, traced)), r: r, min: min}
 	v.Headline = Clip(Plain(v.Headline), 2*mostText)
 	problems, _, _ := r.Notes()
 	for _, n := range problems {
