@@ -96,9 +96,11 @@ func (m *model) sumAt(row int, constant func(row int) bool) *reduction {
 		if !m.weighs(weight, row, constant) {
 			continue
 		}
-		for input := weight - 1; input >= max(row-near, m.warm); input-- {
-			if r := m.sumOf(row, weight, input, 64, constant); r != nil {
-				return r
+		for _, whole := range []bool{true, false} {
+			for input := weight - 1; input >= max(row-near, m.warm); input-- {
+				if r := m.sumOf(row, weight, input, 64, whole, constant); r != nil {
+					return r
+				}
 			}
 		}
 		return m.firstSum(row, weight, constant)
@@ -108,7 +110,7 @@ func (m *model) sumAt(row int, constant func(row int) bool) *reduction {
 			continue
 		}
 		for input := weight + 1; input <= min(weight+next, len(m.of)-1); input++ {
-			if r := m.sumOf(row, weight, input, next, constant); r != nil {
+			if r := m.sumOf(row, weight, input, next, true, constant); r != nil {
 				return r
 			}
 		}
@@ -140,8 +142,8 @@ func (m *model) weighs(row, bias int, constant func(row int) bool) bool {
 }
 
 // sumOf is the sum of a layer of which the gradients are in those rows, where a matrix of the right size was allocated
-// not many requests before.
-func (m *model) sumOf(row, weight, input, back int, constant func(row int) bool) *reduction {
+// not many requests before, as a whole or as a part of a larger one: of what was stacked, each part has a layer of its own.
+func (m *model) sumOf(row, weight, input, back int, whole bool, constant func(row int) bool) *reduction {
 	lives := m.Timeline.Lives
 	n := lives[row].Requested
 	inner := lives[weight].Requested / n
@@ -150,7 +152,7 @@ func (m *model) sumOf(row, weight, input, back int, constant func(row int) bool)
 		return nil
 	}
 	rows := m.laws[m.of[input]].over(inner * width)
-	if !m.summed(row, back, rows.at(m.At)*n) {
+	if !m.summed(row, back, rows.at(m.At)*n, whole) {
 		return nil
 	}
 	return &reduction{row: int32(row), event: lives[row].Born, columns: n / width, rows: rows}
@@ -171,10 +173,11 @@ func (m *model) width(row int, constant func(row int) bool) int64 {
 
 // summed reports whether a block of that size is there when a row is allocated, and came at most so many requests before: the
 // matrix that is summed.
-func (m *model) summed(row, back int, size int64) bool {
+func (m *model) summed(row, back int, size int64, whole bool) bool {
 	born := int(m.Timeline.Lives[row].Born)
 	for k := row - 1; k >= max(row-back, 0); k-- {
-		if l := &m.Timeline.Lives[k]; l.Requested == size && l.LiveAfter(born) {
+		if l := &m.Timeline.Lives[k]; (l.Requested == size || !whole && size > 0 && l.Requested%size == 0) &&
+			l.LiveAfter(born) {
 			return true
 		}
 	}

@@ -164,6 +164,27 @@ func TestTwoValues(t *testing.T) {
 	}
 }
 
+// TestPartsOfStack holds that a layer whose gradient is a part of a stacked one is not taken to sum over all of it.
+func TestPartsOfStack(t *testing.T) {
+	all := families(t)
+	f := &all[slices.IndexFunc(all, func(f family) bool { return f.Family == "tagger" })]
+	recorded, others := f.series("batch")
+	var q fit.Question
+	q.Names = []string{"batch"}
+	for _, r := range others {
+		q.To = append(q.To, fit.Point{r.At["batch"]})
+	}
+	got, err := fit.Ask(t.Context(), []*fit.Input{input(t, &recorded[0], "batch"), input(t, &recorded[1], "batch")}, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range got.Predictions {
+		if want := others[i].Stats.Reserved; p.ReservedPeak != want {
+			t.Errorf("batch %d: %d, want %d", p.At, p.ReservedPeak, want)
+		}
+	}
+}
+
 // TestLargest holds that the largest value fits to the byte: it does on a device with what it needs, and the next does not.
 func TestLargest(t *testing.T) {
 	all := families(t)
