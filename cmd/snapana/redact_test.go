@@ -230,7 +230,7 @@ var (
 	generic = regexp.MustCompile(`^(?:home|root|users?|usr|lib(?:64|exec)?|opt|tmp|var|mnt|work|workspace|content|app|bin|src|local|` +
 		`share|miniconda3?|anaconda3?|miniforge3|\.?conda|envs|\.?venv|proc|sys|dev|data|build|python[\d.]*|nvidia|n?fs|scratch|` +
 		`torchinductor_root|scripts|programs|\.pyenv|versions|base_events|events|runners|process|` +
-		`snapana_recorder|files|python-[\d.]+|ipykernel_\d+|__init__|[\d.]+)$`)
+		`lib(?:c|m|dl|pthread|stdc\+\+|python3[\d.]*)\.so[\d.]*|snapana_recorder|files|python-[\d.]+|ipykernel_\d+|__init__|[\d.]+)$`)
 	opcodes  = regexp.MustCompile(`^h?(?:.h)+.?$`) // of a pickle that gets texts it had before
 	word     = regexp.MustCompile(`[\p{L}\p{N}_]+`)
 	nameLike = regexp.MustCompile(`^[\p{L}_.~][\p{L}\p{N}_.-]*$`) // not packed numbers, which may look like a path
