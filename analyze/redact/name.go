@@ -198,7 +198,7 @@ func (r *Redactor) symbol(name string) string {
 		inside := strings.HasSuffix(between, "::")
 		switch {
 		case !strings.Contains(id, "::") && (ofC()[id] || isPublic(id)):
-			b.WriteString(id) // as much torch's as what is before
+			b.WriteString(r.keep(id)) // as much torch's as what is before
 		case symbols.MatchString(id), inside && kept, common().MatchString(id) && allOf(id, torchWords(), cWords(), ofC(), public()):
 			b.WriteString(r.keep(id))
 			kept = true

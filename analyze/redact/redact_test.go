@@ -217,3 +217,24 @@ func TestScanner(t *testing.T) {
 		t.Errorf("%v was found in nothing", found)
 	}
 }
+
+// TestLanguage replaces words of functions that are also words of C++'s symbols, and does not take what stays of those
+// for a leak.
+func TestLanguage(t *testing.T) {
+	r := redact.New(nil, true)
+	name := r.Texts().Name
+	for symbol, file := range map[string]string{
+		"clone3": "./misc/../sysdeps/unix/sysv/linux/x86_64/clone3.S", "at::empty() [clone .isra.0]": "EmptyTensor.cpp",
+	} {
+		if got := name(symbol, file); got != symbol {
+			t.Errorf("%q became %q", symbol, got)
+		}
+	}
+	own := name("acme_clone", "/o/acme.cpp")
+	if strings.Contains(own, "acme") {
+		t.Errorf("%q is left", own)
+	}
+	if found := r.Scanner().Deep([]byte("at::empty() [clone .isra.0] " + own)); len(found) > 0 {
+		t.Errorf("%v was found in nothing", found)
+	}
+}

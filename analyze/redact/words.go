@@ -149,7 +149,7 @@ var common = lazily(`^(?:cub|thrust|pybind11|cutlass|cute|nvfuser|cudnn|cudnn_fr
 	`moodycamel|unwind|sycl|dnnl|ideep)::|^(?:_?_?Py[A-Z_]\w*|__Pyx_\w*|cu[A-Z]\w*|` +
 	`(?:cuda|cublas|cublasLt|cudnn|cusparse|cusolver|cufft|hip|rocblas|miopen|nccl|mkl|dnnl)[A-Z_]\w*|` +
 	`THP\w+|CU[a-z]+_st|binary_i?op1?|_?_?libc_\w+|` +
-	`_start|main|start_thread|__?clone3?|execute_native_thread_routine|dlopen|dlsym|malloc|free|` +
+	`_start|main|start_thread|_{0,2}clone3?|execute_native_thread_routine|dlopen|dlsym|malloc|free|` +
 	`_?object_vacall|method_vectorcall\w*|cfunction_\w+|slot_\w+|type_call|tuple\w*|builtin_\w+|run_mod|run_eval_code_obj|` +
 	`pymain_\w+|pyrun_\w+|unknown|ThreadPool|run_conv_plan|gemm\w*|sgemm\w*|functorch)$`)
 
