@@ -7,8 +7,10 @@ import "slices"
 const mostEdits = 512
 
 // align pairs the items of two sequences that are the same, in order: as many as there can be (Myers, "An O(ND)
-// Difference Algorithm and Its Variations", 1986), or nearly so where the sequences differ in a great deal.
-func align(n, m int, same func(i, j int) bool, pair func(i, j int)) {
+// Difference Algorithm and Its Variations", 1986), or nearly so where the sequences differ in a great deal: then it gives
+// false.
+func align(n, m int, same func(i, j int) bool, pair func(i, j int)) bool {
+	all := true
 	for i, j := 0, 0; i < n && j < m; {
 		p := path{n: n - i, m: m - j, same: func(x, y int) bool { return same(i+x, j+y) }}
 		x, y, rounds := p.furthest()
@@ -16,7 +18,9 @@ func align(n, m int, same func(i, j int) bool, pair func(i, j int)) {
 		if i, j = i+x, j+y; x+y == 0 {
 			break
 		}
+		all = all && rounds < mostEdits
 	}
+	return all
 }
 
 // path is a search from the beginning of two sequences.

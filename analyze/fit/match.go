@@ -50,11 +50,13 @@ func match(a, b *recording, all []term) []int32 {
 }
 
 // stepLike is the step of b that is most like one of a: that of the same number, unless another has more of its code.
+// What a loop repeats counts once: there are more of it with higher values.
 func (m *matcher) stepLike(i int) int {
 	n := m.b.numSteps()
 	count := func(r *recording, s span) map[int32]int {
 		of := map[int32]int{}
-		for row := s.from; row < s.to; row++ {
+		starts := r.runs(s, false)
+		for _, row := range starts[:len(starts)-1] {
 			of[r.stackOf(row)]++
 		}
 		return of
@@ -94,20 +96,52 @@ func (m *matcher) scales(a, b int64) bool {
 	return false
 }
 
-// spans aligns rows of both.
+// runs are the rows of a span at which rows of another code or size begin than that before, and the span's end; with single
+// every row is one.
+func (r *recording) runs(s span, single bool) (out []int) {
+	for row := s.from; row < s.to; row++ {
+		if single || row == s.from || r.stackOf(row) != r.stackOf(row-1) ||
+			r.Timeline.Lives[row].Requested != r.Timeline.Lives[row-1].Requested {
+			out = append(out, row)
+		}
+	}
+	return append(out, s.to)
+}
+
+// spans aligns rows of both. Where they differ in too much to be looked over a loop over the items of a batch may be why: then
+// what it repeats counts once, if the rest is little enough.
 func (m *matcher) spans(a, b span) {
+	pairs, all := m.pairs(a, b, true)
+	if !all {
+		if once, all := m.pairs(a, b, false); all {
+			pairs = once
+		}
+	}
 	x, y := a.from, b.from // behind the last pair
+	for _, p := range pairs {
+		m.gap(span{x, p.a}, span{y, p.b})
+		for k := range p.rows {
+			m.partners[p.a+k] = int32(p.b + k)
+		}
+		x, y = p.a+p.rows, p.b+p.rows
+	}
+	m.gap(span{x, a.to}, span{y, b.to})
+}
+
+// pair is rows that follow each other in both recordings, from a and b on.
+type pair struct{ a, b, rows int }
+
+// pairs aligns runs of rows, or single ones. It reports whether it looked all differences over.
+func (m *matcher) pairs(a, b span, single bool) (out []pair, all bool) {
+	runsA, runsB := m.a.runs(a, single), m.b.runs(b, single)
 	livesA, livesB := m.a.Timeline.Lives, m.b.Timeline.Lives
-	align(a.to-a.from, b.to-b.from, func(i, j int) bool {
-		i, j = a.from+i, b.from+j
+	all = align(len(runsA)-1, len(runsB)-1, func(i, j int) bool {
+		i, j = runsA[i], runsB[j]
 		return m.a.stackOf(i) == m.b.stackOf(j) && m.scales(livesA[i].Requested, livesB[j].Requested)
 	}, func(i, j int) {
-		i, j = a.from+i, b.from+j
-		m.gap(span{x, i}, span{y, j})
-		m.partners[i] = int32(j)
-		x, y = i+1, j+1
+		out = append(out, pair{runsA[i], runsB[j], min(runsA[i+1]-runsA[i], runsB[j+1]-runsB[j])})
 	})
-	m.gap(span{x, a.to}, span{y, b.to})
+	return out, all
 }
 
 // gap pairs what lies between rows that have partners, of the same code: in order, or where there are more on one side

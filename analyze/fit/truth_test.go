@@ -167,23 +167,28 @@ func TestTwoValues(t *testing.T) {
 	}
 }
 
-// TestPartsOfStack holds that a layer whose gradient is a part of a stacked one is not taken to sum over all of it.
-func TestPartsOfStack(t *testing.T) {
+// TestExact holds programs that are predicted to the byte from two recordings, for what each of them alone has.
+func TestExact(t *testing.T) {
 	all := families(t)
-	f := &all[slices.IndexFunc(all, func(f family) bool { return f.Family == "tagger" })]
-	recorded, others := f.series("batch")
-	var q fit.Question
-	q.Names = []string{"batch"}
-	for _, r := range others {
-		q.To = append(q.To, fit.Point{r.At["batch"]})
-	}
-	got, err := fit.Ask(t.Context(), []*fit.Input{input(t, &recorded[0], "batch"), input(t, &recorded[1], "batch")}, q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, p := range got.Predictions {
-		if want := others[i].Stats.Reserved; p.ReservedPeak != want {
-			t.Errorf("batch %d: %d, want %d", p.At, p.ReservedPeak, want)
+	for name, why := range map[string]string{
+		"tagger":      "layers whose gradients are parts of a stacked one, which does not make their sums longer",
+		"autoencoder": "more requests in loops over images than an alignment looks over, and steps of two models",
+	} {
+		f := &all[slices.IndexFunc(all, func(f family) bool { return f.Family == name })]
+		recorded, others := f.series("batch")
+		q := fit.Question{Names: []string{"batch"}}
+		for _, r := range others {
+			q.To = append(q.To, fit.Point{r.At["batch"]})
+		}
+		first, last := input(t, &recorded[0], "batch"), input(t, &recorded[len(recorded)-1], "batch")
+		got, err := fit.Ask(t.Context(), []*fit.Input{first, last}, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, p := range got.Predictions {
+			if want := others[i].Stats.Reserved; p.ReservedPeak != want {
+				t.Errorf("%s (%s): batch %d: %d, want %d", name, why, p.At, p.ReservedPeak, want)
+			}
 		}
 	}
 }
