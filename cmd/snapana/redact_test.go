@@ -225,12 +225,14 @@ var (
 	idLike   = regexp.MustCompile(`\b[a-z][\w.+-]*@[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|io|ai|local)\b|` +
 		`\b(?:GPU|MIG)-[0-9a-f]{8}-[0-9a-f-]{20,}|\b\d{1,3}(?:\.\d{1,3}){3}\b`)
 	// What is below these is installed, or torch's own, and anybody's.
-	installed = regexp.MustCompile(`[/\\](?:site-packages|dist-packages|python[23]\.\d+|aten|c10|torch|caffe2|csrc|cuda|third_party|` +
+	installed = regexp.MustCompile(`[/\\](?:site-packages|dist-packages|python[23](?:\.\d+)?|aten|c10|torch|caffe2|csrc|cuda|third_party|` +
 		`pytorch|sysdeps|csu|nptl|gcc|bits|Include|include|Python|Objects|Modules|frameworks)(?:[/\\]|$)`)
 	generic = regexp.MustCompile(`^(?:home|root|users?|usr|lib(?:64|exec)?|opt|tmp|var|mnt|work|workspace|content|app|bin|src|local|` +
 		`share|miniconda3?|anaconda3?|miniforge3|\.?conda|envs|\.?venv|proc|sys|dev|data|build|python[\d.]*|nvidia|n?fs|scratch|` +
 		`torchinductor_root|scripts|programs|\.pyenv|versions|base_events|events|runners|process|` +
-		`lib(?:c|m|dl|pthread|stdc\+\+|python3[\d.]*)\.so[\d.]*|snapana_recorder|files|python-[\d.]+|ipykernel_\d+|__init__|[\d.]+)$`)
+		`lib(?:c|m|dl|pthread|stdc\+\+|python3[\d.]*)\.so[\d.]*|` +
+		`(?:\w*object|ceval|abstract|call|pythonrun|pycore_\w+|main|generated_cases)\.(?:c\.)?[ch]|` +
+		`snapana_recorder|files|python-[\d.]+|ipykernel_\d+|__init__|[\d.]+)$`)
 	opcodes  = regexp.MustCompile(`^h?(?:.h)+.?$`) // of a pickle that gets texts it had before
 	word     = regexp.MustCompile(`[\p{L}\p{N}_]+`)
 	nameLike = regexp.MustCompile(`^[\p{L}_.~][\p{L}\p{N}_.-]*$`) // not packed numbers, which may look like a path
