@@ -65,6 +65,8 @@ type tree struct {
 	places []place
 	index  map[nodeKey]int32
 	paths  map[snapshot.StackID][]int32 // places, outermost first
+	python map[snapshot.StackID]bool    // stacks with frames of Python
+	mixed  bool                         // some have them: others are of autograd's threads, and in no loop of the program
 }
 
 type nodeKey struct {
@@ -80,6 +82,11 @@ func (tr *tree) path(stack snapshot.StackID) []int32 {
 	if !ok {
 		path = tr.read(stack)
 		tr.paths[stack] = path
+		if slices.ContainsFunc(tr.s.Stacks.Get(stack), func(id snapshot.FrameID) bool {
+			return frames.Of(tr.s, id).Has(frames.Python)
+		}) {
+			tr.python[stack] = true
+		}
 	}
 	return path
 }
@@ -140,7 +147,7 @@ const insideModule = 1 << 10
 
 // findLoop finds the loop whose iterations are the program's steps, nil when there is none.
 func findLoop(s *snapshot.Snapshot, t *timeline.Timeline, active *timeline.Levels) *loop {
-	tr := &tree{s: s, index: map[nodeKey]int32{}, paths: map[snapshot.StackID][]int32{}}
+	tr := &tree{s: s, index: map[nodeKey]int32{}, paths: map[snapshot.StackID][]int32{}, python: map[snapshot.StackID]bool{}}
 	total := int64(0)
 	each := func(f func(event int32, path []int32)) {
 		last := snapshot.StackID(0)
@@ -150,11 +157,14 @@ func findLoop(s *snapshot.Snapshot, t *timeline.Timeline, active *timeline.Level
 				continue
 			}
 			last = l.Stack
-			f(l.Born, tr.path(l.Stack))
+			if path := tr.path(l.Stack); !tr.mixed || tr.python[l.Stack] {
+				f(l.Born, path)
+			}
 		}
 	}
 	each(func(int32, []int32) {})
 	tr.cut()
+	tr.mixed = len(tr.python) > 0
 	each(func(_ int32, path []int32) {
 		total++
 		for _, p := range path {

@@ -118,6 +118,16 @@ func TestFind(t *testing.T) {
 				step(d)
 			}
 		}, 10, "iteration of train (train.py:31)"},
+		{"stacks of autograd's thread that are all of C++", func(d *build.Device) {
+			for range 10 {
+				step(d)
+				for i := range 20 {
+					kernel := []string{"at::mm", "at::sum"}[i%2]
+					d.Stack = build.NewStack("??:0:"+kernel, "??:0:torch::autograd::Engine::thread_main", "??:0:clone")
+					d.Free(d.Alloc(mib))
+				}
+			}
+		}, 10, "iteration of train (train.py:31)"},
 		{"epochs of batches", func(d *build.Device) {
 			for range 4 {
 				for range 5 {
