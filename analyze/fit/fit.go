@@ -264,6 +264,11 @@ func (f *fitter) prepare(inputs []*Input) error {
 				"from the others.")
 		}
 	}
+	if slices.ContainsFunc(f.all, (*recording).midway) {
+		f.notes = append(f.notes, "The recording begins in the middle of the run: how requests before it laid out the reserved "+
+			"memory is not known. Reserved peaks are estimates even where allocated ones are exact; record from the program's "+
+			"start.")
+	}
 	if len(f.all) > 1 && common(f.all) < least {
 		return refuse("%s are not of one program: only %.0f%% of their allocations have the same stack", names(f.all),
 			100*common(f.all))

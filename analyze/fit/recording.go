@@ -2,11 +2,13 @@ package fit
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/steps"
+	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -39,6 +41,11 @@ func newRecording(in *Input, label string, c *codes) *recording {
 	r := &recording{Input: in, label: label, program: whatif.NewProgram(in.Snapshot, in.Timeline), stacks: c.number(in.Snapshot)}
 	r.prepare()
 	return r
+}
+
+// midway reports whether the trace begins with memory of work that was under way: blocks that it sees freed.
+func (r *recording) midway() bool {
+	return slices.ContainsFunc(r.Timeline.Lives[:r.warm], func(l timeline.Life) bool { return l.Freed >= 0 })
 }
 
 // labels are the files' names, with their places among the files where several have the same.

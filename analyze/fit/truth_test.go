@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/snapana/snapana/analyze/fit"
@@ -269,5 +270,24 @@ func TestConstant(t *testing.T) {
 	got, err := fit.Ask(t.Context(), []*fit.Input{a, b}, fit.Question{Names: []string{"batch"}, Capacity: 1 << 34})
 	if err != nil || got.Largest != nil || got.Limit != nil || len(got.Notes) != 1 {
 		t.Errorf("%+v, error %v", got, err)
+	}
+}
+
+// TestMidway says of recordings of a running program, and of no others, that their layout is not known.
+func TestMidway(t *testing.T) {
+	for _, f := range families(t) {
+		if f.Family != "vit" && f.Family != "gpt" {
+			continue
+		}
+		recorded, _ := f.series("batch")
+		got, err := fit.Ask(t.Context(), []*fit.Input{input(t, &recorded[0], "batch"), input(t, &recorded[1], "batch")},
+			fit.Question{Names: []string{"batch"}, To: []fit.Point{{16}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		midway := slices.ContainsFunc(got.Notes, func(n string) bool { return strings.Contains(n, "in the middle of the run") })
+		if midway != (f.Family == "vit") {
+			t.Errorf("%s: %q", f.Family, got.Notes)
+		}
 	}
 }
