@@ -11,6 +11,9 @@ import (
 // TestModule builds and runs the example as a program in a module of its own: nothing that it needs is
 // internal.
 func TestModule(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds a program of its own")
+	}
 	root, err := filepath.Abs("..")
 	if err != nil {
 		t.Fatal(err)

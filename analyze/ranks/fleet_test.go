@@ -151,7 +151,11 @@ func check(t *testing.T, what string, j *fleet.Job, c *ranks.Comparison) {
 
 // TestExperts accuses no rank of what its experts have by design.
 func TestExperts(t *testing.T) {
-	for seed := range uint64(4) {
+	seeds := uint64(4)
+	if testing.Short() {
+		seeds = 1
+	}
+	for seed := range seeds {
 		j := fleet.New(100+seed, 16, 8, 4)
 		j.Experts = 4 + 4*int(seed%2)
 		list := read(t, j)
