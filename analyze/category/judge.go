@@ -190,13 +190,18 @@ var ofOrigin = [program + 1]verdict{
 	scratch: {Workspace, High}, distributed: {Communication, Medium}, loader: {Input, Medium},
 }
 
-// isPassing tells the life of a workspace that is made for one call.
+// isPassing tells the life of a workspace that is made for one call: with that of cuBLAS comes the result, that of cuBLASLt
+// is given back before anything else happens.
 func isPassing(l *timeline.Life) bool {
-	return l.Requested == frames.WorkspaceSize && l.Born >= 0 && l.Freed >= 0 && l.Freed-l.Born <= passing
+	const most = 4 // events that one of cuBLAS lives
+	switch {
+	case l.Born < 0 || l.Freed < 0:
+		return false
+	case l.Requested == frames.LtWorkspaceSize:
+		return l.GivenUp() == l.Born+1
+	}
+	return l.Requested == frames.WorkspaceSize && l.Freed-l.Born <= most
 }
-
-// passing is how many events a workspace of one call lives at most: with it comes the result.
-const passing = 4
 
 // isScratch recognizes a cuBLAS workspace without C++ frames by its size: allocated at the
 // first matrix product of a thread and stream, and kept for good; or by every product and freed with it, which lines of

@@ -83,7 +83,7 @@ func (m *model) reductions(others []*recording, partners [][]int32) {
 			m.sums = append(m.sums, *r)
 		}
 	}
-	m.convolves = hasConvolutions(m.Snapshot)
+	m.convolves = slices.Contains(convolutions(m.Snapshot), true)
 	m.chooseGPU(others, partners)
 	m.doubt = m.doubt || slices.ContainsFunc(m.sums, func(r reduction) bool { return !r.recorded })
 }
@@ -276,14 +276,17 @@ func (m *model) edits(p Point, s side) whatif.Edits {
 	return e
 }
 
-// hasConvolutions reports whether some stack is of a convolution.
-func hasConvolutions(s *snapshot.Snapshot) bool {
+// convolutions tells the stacks of convolutions.
+func convolutions(s *snapshot.Snapshot) []bool {
+	frames := make([]bool, s.Frames.Len()+1)
 	for i := 1; i <= s.Frames.Len(); i++ {
 		f := s.Frames.Get(snapshot.FrameID(i))
-		if strings.HasSuffix(s.Strings.Get(f.File), "torch/nn/modules/conv.py") ||
-			strings.Contains(s.Strings.Get(f.Name), "onvolution") {
-			return true
-		}
+		frames[i] = strings.HasSuffix(s.Strings.Get(f.File), "torch/nn/modules/conv.py") ||
+			strings.Contains(s.Strings.Get(f.Name), "onvolution")
 	}
-	return false
+	out := make([]bool, s.Stacks.Len()+1)
+	for i := range out {
+		out[i] = slices.ContainsFunc(s.Stacks.Get(snapshot.StackID(i)), func(id snapshot.FrameID) bool { return frames[id] })
+	}
+	return out
 }

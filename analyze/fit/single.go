@@ -4,30 +4,15 @@ import (
 	"math"
 
 	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // guess gives the requests of the only recording laws by what they are for: what a model is and what an optimizer keeps
-// is constant, what flows through it goes with the value. Where memory could be either it is bounded by both; and where the
-// value is no batch, by its square.
+// is constant, what flows through it goes with the value, and scratch memory of kernels mostly does not. Where memory could
+// be either it is bounded by both; and where the value is no batch, by its square.
 func (m *model) guess(all []term, batch bool) {
-	const briefly = 8 // events that scratch memory of a kernel lives at most
-	uses := m.categories()
-	params := map[int64]int{}  // how many there are by size
-	forward := map[int64]int{} // requests of forward passes by size
-	for row := range m.Timeline.Lives {
-		l := &m.Timeline.Lives[row]
-		if use, _ := uses.Of(int32(row)); use == category.Parameter || row < m.bounds[0] && l.Freed < 0 {
-			params[l.Requested]++
-		}
-		if m.phase(l.Stack) == "forward" && row >= m.bounds[0] {
-			forward[l.Requested]++
-		}
-	}
+	g := newGuesser(m, batch)
 	powers := m.powers()
-	// Autocast makes copies of parameters, of half their size: one of each in a step.
-	cast := func(n int64) bool {
-		return len(m.steps.Steps) > 0 && params[2*n] > 0 && forward[n] <= params[2*n]*m.numSteps()
-	}
 	type class struct {
 		size           int64
 		grows, certain bool
@@ -36,25 +21,8 @@ func (m *model) guess(all []term, batch bool) {
 	known := map[class]int32{}
 	for row := range m.of {
 		n := m.Timeline.Lives[row].Requested
-		use, trust := uses.Of(int32(row))
 		k := class{size: n}
-		k.grows, k.certain = flows(use, trust, row < m.warm)
-		if k.grows && n%m.At[0] != 0 {
-			k.grows, k.certain = !batch, batch
-		}
-		// What is as large as a parameter, or its copy, may be its gradient.
-		switch phase := m.phase(m.Timeline.Lives[row].Stack); {
-		case !k.grows:
-		case phase == "optimizer":
-			k.grows = false
-		case cast(n):
-			k.grows, k.certain = false, false
-		case params[n] > 0 && phase != "forward", params[2*n] > 0:
-			k.certain = false
-		}
-		if l := &m.Timeline.Lives[row]; l.Freed >= 0 && l.Freed-l.Born <= briefly {
-			k.certain = false
-		}
+		k.grows, k.certain = g.flows(row)
 		if k.power = powers[n]; !batch && k.grows {
 			k.power = max(k.power, 2)
 		}
@@ -81,6 +49,154 @@ func (m *model) guess(all []term, batch bool) {
 	}
 }
 
+// guesser says which requests of a recording grow with the value that it was made with.
+type guesser struct {
+	*model
+	uses  *category.Table
+	batch bool   // the value is how many items are worked on
+	calls []int  // by row, that behind the last one of its call: requests of one stack in a row
+	turns []bool // by stack, whether steps free some of what it makes
+
+	params map[int64]int64 // by size, how many parameters there are
+	// Sizes of what operations of a forward pass leave; of scratch memory of convolutions, and of copies of parameters.
+	left, scratch, casts map[int64]bool
+	conv                 []bool // by stack, of a convolution
+}
+
+func newGuesser(m *model, batch bool) *guesser {
+	lives := m.Timeline.Lives
+	g := &guesser{model: m, uses: m.categories(), batch: batch, calls: make([]int, len(lives)),
+		turns: make([]bool, m.Snapshot.Stacks.Len()+1), conv: convolutions(m.Snapshot),
+		params: map[int64]int64{}, left: map[int64]bool{}, scratch: map[int64]bool{}}
+	for row := len(lives) - 1; row >= 0; row-- {
+		l := &lives[row]
+		if g.calls[row] = row + 1; row+1 < len(lives) && lives[row+1].Stack == l.Stack && l.Stack != snapshot.EmptyStack {
+			g.calls[row] = g.calls[row+1]
+		}
+		use, _ := g.uses.Of(int32(row))
+		old := row < m.bounds[0]
+		if use == category.Parameter || old && l.Freed < 0 {
+			g.params[l.Requested]++
+		}
+		if !old && l.Freed >= 0 {
+			g.turns[l.Stack] = true
+		}
+	}
+	g.findCasts()
+	for row := m.bounds[0]; row < len(lives); row++ {
+		l := &lives[row]
+		switch {
+		case m.phase(l.Stack) != "forward" || g.isCast(row):
+		case !g.inside(row):
+			g.left[l.Requested] = true
+		case g.conv[l.Stack]:
+			g.scratch[l.Requested] = true
+		}
+	}
+	return g
+}
+
+// inside reports whether a request is freed before another call makes one, as what only its call uses.
+func (g *guesser) inside(row int) bool { return g.freedBefore(row, g.calls[row]) }
+
+func (g *guesser) freedBefore(row, other int) bool {
+	freed := g.Timeline.Lives[row].Freed
+	return freed >= 0 && (other >= len(g.of) || g.Timeline.Lives[other].Born > freed)
+}
+
+// findCasts finds out whether the program runs under autocast: it makes copies of nearly all that its model has, but for
+// embeddings, which are not copied.
+func (g *guesser) findCasts() {
+	const nearly = 0.8
+	found := map[int64]bool{}
+	for row := g.bounds[0]; row < len(g.of); row++ {
+		if g.mayCast(row) {
+			found[g.Timeline.Lives[row].Requested] = true
+		}
+	}
+	var all, copied, largest int64
+	for n, count := range g.params {
+		if found[n/2] && n%2 == 0 {
+			copied += n * count
+		} else {
+			largest = max(largest, n*count)
+		}
+		all += n * count
+	}
+	if copied > 0 && float64(copied) >= nearly*float64(all-largest) {
+		g.casts = found
+	}
+}
+
+// mayCast reports whether a request of a forward pass may be the copy of a parameter, of half its size, that autocast makes
+// for an operation: it comes before that operation's result, in the same call.
+func (g *guesser) mayCast(row int) bool {
+	const small = 64 // a result is no smaller than such a part, as the statistics of a norm are
+	const soon = 64  // requests within which it comes
+	lives := g.Timeline.Lives
+	n := lives[row].Requested
+	if g.params[2*n] == 0 || g.phase(lives[row].Stack) != "forward" {
+		return false
+	}
+	for later := row + 1; later < min(g.calls[row], row+soon); later++ {
+		if !g.freedBefore(later, later+1) && lives[later].Requested > n/small {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *guesser) isCast(row int) bool {
+	return g.casts[g.Timeline.Lives[row].Requested] && g.mayCast(row)
+}
+
+// flows reports whether a request grows with the value, and whether that is certain.
+func (g *guesser) flows(row int) (grows, certain bool) {
+	l := &g.Timeline.Lives[row]
+	n := l.Requested
+	use, trust := g.uses.Of(int32(row))
+	old := row < g.warm
+	switch use {
+	case category.Gradient: // of a parameter, or of what flows
+		grows, certain = trust == category.Low, trust != category.Medium
+		if trust == category.Medium && len(g.params) > 0 && g.params[n] == 0 && g.left[n] {
+			grows = true
+		}
+	case category.AutogradSaved, category.Activation, category.Input, category.KVCache:
+		grows, certain = !old, true
+	case category.Temporary:
+		grows = !old
+	case category.Other: // of the program's own: made anew in each step
+		grows = row >= g.bounds[0] && g.turns[l.Stack]
+	default:
+		return false, true
+	}
+	if grows && n%g.At[0] != 0 {
+		grows, certain = !g.batch, g.batch
+	}
+	if !grows {
+		return false, certain
+	}
+	switch phase := g.phase(l.Stack); {
+	case phase == "optimizer":
+		return false, certain
+	case phase == "backward" && !g.left[n] && (g.params[n] > 0 || g.casts[n] || g.scratch[n]):
+		return false, false
+	case phase != "backward" && g.inside(row) && g.conv[l.Stack],
+		phase == "forward" && g.freedBefore(row, row+1) && !g.left[n]:
+		return false, false // scratch memory: for one item of a batch, or as large for all
+	case phase == "forward" && g.isCast(row):
+		return false, false
+	case g.params[n] > 0 && phase != "forward", g.params[2*n] > 0: // may be a gradient, or a copy
+		certain = false
+	}
+	const briefly = 8 // events that scratch memory of a kernel lives at most
+	if l.Freed >= 0 && l.Freed-l.Born <= briefly {
+		certain = false
+	}
+	return true, certain
+}
+
 // powers are the sizes of what may be made of all pairs or triples of a batch, as scores of its items by each other are, with
 // the power of the value by which they may grow: of what the program's own code makes, and of matrices that are about as
 // wide as the batch. Such a size may be so by chance: it is only bounded by that.
@@ -102,19 +218,4 @@ func (m *model) powers() map[int64]uint8 {
 		}
 	}
 	return out
-}
-
-// flows reports whether memory for some purpose grows with a batch, and whether that is certain.
-func flows(use category.Category, trust category.Confidence, old bool) (grows, certain bool) {
-	switch use {
-	case category.Parameter, category.OptimizerState, category.Workspace, category.Communication:
-		return false, true
-	case category.Gradient:
-		return trust == category.Low, trust != category.Medium
-	case category.AutogradSaved, category.Activation, category.Input, category.KVCache:
-		return !old, true
-	case category.Temporary:
-		return !old, false // scratch memory of a kernel may be for one item of a batch
-	}
-	return false, true
 }
