@@ -356,5 +356,5 @@ func (f *fitter) modelOf(k, without int) *model {
 		}
 		others, partners = append(others, o), append(partners, p)
 	}
-	return newModel(f.all[k], others, partners, f.terms, strings.Contains(strings.ToLower(f.q.Names[0]), "batch"))
+	return newModel(f.all[k], others, partners, f.terms, valueOf(f.q.Names[0]))
 }

@@ -26,10 +26,10 @@ type model struct {
 }
 
 // newModel fits the requests of one recording, with the partners that its rows have in others.
-func newModel(r *recording, others []*recording, partners [][]int32, all []term, batch bool) *model {
+func newModel(r *recording, others []*recording, partners [][]int32, all []term, v value) *model {
 	m := &model{recording: r, of: make([]int32, len(r.Timeline.Lives))}
 	if len(others) == 0 {
-		m.guess(all, batch)
+		m.guess(all, v)
 		m.reductions(others, partners)
 		m.doubt = true
 		return m

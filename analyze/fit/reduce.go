@@ -2,10 +2,8 @@ package fit
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/snapana/snapana/analyze/whatif"
-	"github.com/snapana/snapana/snapshot"
 )
 
 // gpu is what the kernels of reductions ask of a device.
@@ -274,19 +272,4 @@ func (m *model) edits(p Point, s side) whatif.Edits {
 		}
 	}
 	return e
-}
-
-// convolutions tells the stacks of convolutions.
-func convolutions(s *snapshot.Snapshot) []bool {
-	frames := make([]bool, s.Frames.Len()+1)
-	for i := 1; i <= s.Frames.Len(); i++ {
-		f := s.Frames.Get(snapshot.FrameID(i))
-		frames[i] = strings.HasSuffix(s.Strings.Get(f.File), "torch/nn/modules/conv.py") ||
-			strings.Contains(s.Strings.Get(f.Name), "onvolution")
-	}
-	out := make([]bool, s.Stacks.Len()+1)
-	for i := range out {
-		out[i] = slices.ContainsFunc(s.Stacks.Get(snapshot.StackID(i)), func(id snapshot.FrameID) bool { return frames[id] })
-	}
-	return out
 }

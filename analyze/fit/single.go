@@ -10,8 +10,8 @@ import (
 // guess gives the requests of the only recording laws by what they are for: what a model is and what an optimizer keeps
 // is constant, what flows through it goes with the value, and scratch memory of kernels mostly does not. Where memory could
 // be either it is bounded by both; and where the value is no batch, by its square.
-func (m *model) guess(all []term, batch bool) {
-	g := newGuesser(m, batch)
+func (m *model) guess(all []term, v value) {
+	g := newGuesser(m, v)
 	powers := m.powers()
 	type class struct {
 		size           int64
@@ -23,22 +23,23 @@ func (m *model) guess(all []term, batch bool) {
 		n := m.Timeline.Lives[row].Requested
 		k := class{size: n}
 		k.grows, k.certain = g.flows(row)
-		if k.power = powers[n]; !batch && k.grows {
+		if k.power = powers[n]; v != batch && k.grows {
 			k.power = max(k.power, 2)
 		}
 		id, ok := known[k]
 		if !ok {
+			line := along(all[1], n, m.At)
 			l := constant(n)
 			if k.grows {
-				l = along(all[1], n, m.At)
+				l = g.growth(n)
 			}
 			if l.kind = estimated; !k.certain {
-				l.low, l.high = constant(n), along(all[1], n, m.At)
+				l.low, l.high = constant(n), line
 			}
 			if k.power > 1 {
 				l.low, l.high = constant(n), along(term{k.power}, n, m.At)
 				if k.certain {
-					l.low = along(all[1], n, m.At)
+					l.low = line
 				}
 			}
 			id = int32(len(m.laws))
@@ -53,21 +54,23 @@ func (m *model) guess(all []term, batch bool) {
 type guesser struct {
 	*model
 	uses  *category.Table
-	batch bool   // the value is how many items are worked on
+	value value
 	calls []int  // by row, that behind the last one of its call: requests of one stack in a row
 	turns []bool // by stack, whether steps free some of what it makes
 
 	params map[int64]int64 // by size, how many parameters there are
-	// Sizes of what operations of a forward pass leave; of scratch memory of convolutions, and of copies of parameters.
-	left, scratch, casts map[int64]bool
-	conv                 []bool // by stack, of a convolution
+	left   map[int64]int64 // by size, how many requests of forward passes outlast their calls
+	// Sizes of scratch memory of convolutions, of copies of parameters, and of what is made of all pairs.
+	scratch, casts, pairs map[int64]bool
+	conv                  []bool // by stack, of a convolution
+	patch                 int64  // side of the patches of an image, 0 for none
 }
 
-func newGuesser(m *model, batch bool) *guesser {
+func newGuesser(m *model, v value) *guesser {
 	lives := m.Timeline.Lives
-	g := &guesser{model: m, uses: m.categories(), batch: batch, calls: make([]int, len(lives)),
+	g := &guesser{model: m, uses: m.categories(), value: v, calls: make([]int, len(lives)),
 		turns: make([]bool, m.Snapshot.Stacks.Len()+1), conv: convolutions(m.Snapshot),
-		params: map[int64]int64{}, left: map[int64]bool{}, scratch: map[int64]bool{}}
+		params: map[int64]int64{}, left: map[int64]int64{}, scratch: map[int64]bool{}, pairs: map[int64]bool{}}
 	for row := len(lives) - 1; row >= 0; row-- {
 		l := &lives[row]
 		if g.calls[row] = row + 1; row+1 < len(lives) && lives[row+1].Stack == l.Stack && l.Stack != snapshot.EmptyStack {
@@ -88,10 +91,16 @@ func newGuesser(m *model, batch bool) *guesser {
 		switch {
 		case m.phase(l.Stack) != "forward" || g.isCast(row):
 		case !g.inside(row):
-			g.left[l.Requested] = true
-		case g.conv[l.Stack]:
+			g.left[l.Requested]++
+		case g.conv[l.Stack] && v != pixels:
 			g.scratch[l.Requested] = true
 		}
+	}
+	switch v {
+	case pixels:
+		g.findPatch()
+	default:
+		g.findPairs()
 	}
 	return g
 }
@@ -159,7 +168,7 @@ func (g *guesser) flows(row int) (grows, certain bool) {
 	switch use {
 	case category.Gradient: // of a parameter, or of what flows
 		grows, certain = trust == category.Low, trust != category.Medium
-		if trust == category.Medium && len(g.params) > 0 && g.params[n] == 0 && g.left[n] {
+		if trust == category.Medium && len(g.params) > 0 && g.params[n] == 0 && g.left[n] > 0 {
 			grows = true
 		}
 	case category.AutogradSaved, category.Activation, category.Input, category.KVCache:
@@ -172,7 +181,7 @@ func (g *guesser) flows(row int) (grows, certain bool) {
 		return false, true
 	}
 	if grows && n%g.At[0] != 0 {
-		grows, certain = !g.batch, g.batch
+		grows, certain = g.value != batch, g.value == batch
 	}
 	if !grows {
 		return false, certain
@@ -180,10 +189,10 @@ func (g *guesser) flows(row int) (grows, certain bool) {
 	switch phase := g.phase(l.Stack); {
 	case phase == "optimizer":
 		return false, certain
-	case phase == "backward" && !g.left[n] && (g.params[n] > 0 || g.casts[n] || g.scratch[n]):
+	case phase == "backward" && g.left[n] == 0 && (g.params[n] > 0 || g.casts[n] || g.scratch[n]):
 		return false, false
-	case phase != "backward" && g.inside(row) && g.conv[l.Stack],
-		phase == "forward" && g.freedBefore(row, row+1) && !g.left[n]:
+	case phase != "backward" && g.inside(row) && g.conv[l.Stack] && g.value != pixels,
+		phase == "forward" && g.freedBefore(row, row+1) && g.left[n] == 0:
 		return false, false // scratch memory: for one item of a batch, or as large for all
 	case phase == "forward" && g.isCast(row):
 		return false, false

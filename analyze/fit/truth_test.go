@@ -79,6 +79,14 @@ func input(t *testing.T, r *run, names ...string) *fit.Input {
 	return in
 }
 
+func inputs(t *testing.T, runs []run, name string) (out []*fit.Input) {
+	t.Helper()
+	for i := range runs {
+		out = append(out, input(t, &runs[i], name))
+	}
+	return out
+}
+
 // depends are families whose sizes depend on the data, of which predictions are bounds: truth is within them as for others.
 var depends = map[string]bool{"bert": true, "moe": true, "moe_expandable": true, "gnn": true}
 
@@ -90,37 +98,36 @@ func TestTruth(t *testing.T) {
 	} {
 		var errors []float64
 		inside, held, all := 0, 0, 0
-		for _, f := range families(t) {
-			recorded, others := f.series("batch")
-			if len(recorded) < recordings || len(others) == 0 {
-				continue
-			}
-			q := fit.Question{Names: []string{"batch"}}
-			for _, r := range others {
-				q.To = append(q.To, fit.Point{r.At["batch"]})
-			}
-			for from := range len(recorded) - recordings + 1 {
-				var inputs []*fit.Input
-				for i := range recorded[from : from+recordings] {
-					inputs = append(inputs, input(t, &recorded[from+i], "batch"))
-				}
-				got, err := fit.Ask(t.Context(), inputs, q)
-				if err != nil {
-					t.Errorf("%s: %v", f.Family, err)
+		for _, name := range []string{"batch", "seq", "side"} {
+			q := fit.Question{Names: []string{name}}
+			for _, f := range families(t) {
+				recorded, others := f.series(name)
+				if len(recorded) < recordings || len(others) == 0 {
 					continue
 				}
-				for i, r := range others {
-					p := &got.Predictions[i]
-					truth := r.Stats.Reserved
-					if !depends[f.Family] {
-						errors = append(errors, math.Abs(float64(p.ReservedPeak-truth))/float64(truth))
+				q.To = nil
+				for _, r := range others {
+					q.To = append(q.To, fit.Point{r.At[name]})
+				}
+				for from := range len(recorded) - recordings + 1 {
+					got, err := fit.Ask(t.Context(), inputs(t, recorded[from:from+recordings], name), q)
+					if err != nil {
+						t.Errorf("%s: %v", f.Family, err)
+						continue
 					}
-					all++
-					if p.ReservedLow <= truth && truth <= p.ReservedHigh {
-						inside++
-					}
-					if float64(truth) <= 1.02*float64(p.ReservedHigh) {
-						held++
+					for i, r := range others {
+						p := &got.Predictions[i]
+						truth := r.Stats.Reserved
+						if !depends[f.Family] {
+							errors = append(errors, math.Abs(float64(p.ReservedPeak-truth))/float64(truth))
+						}
+						all++
+						if p.ReservedLow <= truth && truth <= p.ReservedHigh {
+							inside++
+						}
+						if float64(truth) <= 1.02*float64(p.ReservedHigh) {
+							held++
+						}
 					}
 				}
 			}
