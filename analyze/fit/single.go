@@ -23,8 +23,10 @@ func (m *model) guess(all []term, v value) {
 		n := m.Timeline.Lives[row].Requested
 		k := class{size: n}
 		k.grows, k.certain = g.flows(row)
-		if k.power = powers[n]; v != batch && k.grows {
-			k.power = max(k.power, 2)
+		if k.grows {
+			if k.power = powers[n]; v != batch {
+				k.power = max(k.power, 2)
+			}
 		}
 		id, ok := known[k]
 		if !ok {

@@ -191,7 +191,8 @@ func (m *model) live(event int, p Point) (sum, []int32) {
 // proof tells how much of what is live at a peak has a proven law, and lists the rest.
 func (f *fitter) proof(r *Result, m *model, rows []int32, p Point) {
 	var whole, sure, fitting int64
-	by := map[string]*Unproven{}
+	type claim struct{ site, why string }
+	by := map[claim]*Unproven{}
 	codes := attribution.NewCodes(m.Snapshot, m.Timeline)
 	for _, row := range rows {
 		l := m.laws[m.of[row]]
@@ -205,23 +206,42 @@ func (f *fitter) proof(r *Result, m *model, rows []int32, p Point) {
 			continue
 		}
 		site, _, _ := codes.Names(codes.Of(row))
-		u := by[site]
+		k := claim{site, f.why(m, m.of[row])}
+		u := by[k]
 		if u == nil {
-			u = &Unproven{Site: site, Why: "no law fits its sizes"}
-			if m.seen[m.of[row]] < len(f.all) {
-				u.Why = "only some recordings have it"
-			}
-			by[site] = u
+			u = &Unproven{Site: site, Why: k.why}
+			by[k] = u
 		}
 		u.Count++
 		u.Bytes += n
 		u.Low += l.bound(p, low)
 		u.High += l.bound(p, high)
 	}
-	for _, site := range slices.Sorted(maps.Keys(by)) {
-		r.Unproven = append(r.Unproven, *by[site])
+	for _, k := range slices.SortedFunc(maps.Keys(by), func(a, b claim) int {
+		return cmp.Or(strings.Compare(a.site, b.site), strings.Compare(a.why, b.why))
+	}) {
+		r.Unproven = append(r.Unproven, *by[k])
 	}
 	sorting.Stable(r.Unproven, func(a, b Unproven) int { return cmp.Compare(b.Bytes, a.Bytes) })
 	r.ProvenShare = float64(sure) / float64(max(whole, 1))
 	r.ExactShare = float64(fitting) / float64(max(whole, 1))
+}
+
+// why says why a law is only estimated, or what one recording is taken to tell.
+func (f *fitter) why(m *model, id int32) string {
+	degree := 0
+	for _, p := range m.laws[id].parts {
+		degree = max(degree, p.degree())
+	}
+	switch {
+	case len(f.all) > 1 && m.seen[id] < len(f.all):
+		return "only some recordings have it"
+	case len(f.all) > 1:
+		return "no law fits its sizes"
+	case degree == 0:
+		return "taken to stay as it is"
+	case degree == 1:
+		return "taken to grow with " + f.q.Names[0]
+	}
+	return "taken to grow with the square of " + f.q.Names[0]
 }

@@ -106,6 +106,10 @@ func FitPlace(p *fit.Place) string {
 // fitSite says which code makes a request: what has no Python frames in backward is autograd's own thread.
 func fitSite(site, phase string) string {
 	switch {
+	case site == attribution.NoStackBefore:
+		return "from before the trace, without a stack"
+	case site == attribution.NoStack:
+		return "at a call without a stack"
 	case site != attribution.NoFrames:
 		return "at " + site
 	case strings.HasPrefix(phase, "backward"):
@@ -186,6 +190,9 @@ func FitAnswer(p *fit.Prediction) string {
 
 // FitUnproven says of which memory no law is proven, and why.
 func FitUnproven(u *fit.Unproven) string {
-	return fmt.Sprintf("%s (%s to %s) %s: %s", units.Bytes(u.Bytes), units.Bytes(u.Low), units.Bytes(u.High),
-		fitSite(u.Site, ""), u.Why)
+	bounds := ""
+	if u.Low < u.High {
+		bounds = fmt.Sprintf(" (%s to %s)", units.Bytes(u.Low), units.Bytes(u.High))
+	}
+	return fmt.Sprintf("%s%s %s: %s", units.Bytes(u.Bytes), bounds, fitSite(u.Site, ""), u.Why)
 }
