@@ -63,8 +63,29 @@ func labels(inputs []*Input) []string {
 	return out
 }
 
-// stackOf is the number of a row's code.
-func (r *recording) stackOf(row int) int32 { return r.stacks[r.Timeline.Lives[row].Stack] }
+// stackOf is the number of a row's code. Scratch memory of a sum has one of its own: it comes and goes with the values, and
+// few other requests of the autograd engine tell by their stack what they are.
+func (r *recording) stackOf(row int) int32 {
+	n := r.stacks[r.Timeline.Lives[row].Stack]
+	if r.isScratch(row) || row > 0 && r.isScratch(row-1) {
+		return ^n
+	}
+	return n
+}
+
+// isScratch reports whether a row is what a kernel sums in by several blocks of threads, told by what follows: it is asked for
+// with semaphores, the row behind it, which are given up first, and then it is, with nothing between.
+func (r *recording) isScratch(row int) bool {
+	lives := r.Timeline.Lives
+	if row+1 >= len(lives) {
+		return false
+	}
+	sum, semaphores := &lives[row], &lives[row+1]
+	const most, waits = 1 << 16, 2 // bytes of semaphores; events for each that is freed
+	born, first, last := sum.Born, semaphores.GivenUp(), sum.GivenUp()
+	return born >= 0 && semaphores.Born == born+1 && first == born+2 && first < last && last <= first+waits &&
+		semaphores.Requested%4 == 0 && semaphores.Requested <= min(most, sum.Requested) && sum.Stack == semaphores.Stack
+}
 
 // codes numbers stacks of several files.
 type codes struct {

@@ -201,6 +201,27 @@ func TestExact(t *testing.T) {
 	}
 }
 
+// TestScratch holds that the scratch memory of sums, which only the longer sequences need, is taken for no other request:
+// those that both recordings have are as many as the shorter one makes.
+func TestScratch(t *testing.T) {
+	all := families(t)
+	f := &all[slices.IndexFunc(all, func(f family) bool { return f.Family == "bert" })]
+	var inputs []*fit.Input
+	for _, r := range f.Runs {
+		if r.File != "" && r.At["batch"] == 8 && r.At["seq"] != 96 {
+			inputs = append(inputs, input(t, &r, "seq"))
+		}
+	}
+	got, err := fit.Ask(t.Context(), inputs, fit.Question{Names: []string{"seq"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	few, many := len(inputs[0].Timeline.Lives), len(inputs[1].Timeline.Lives)
+	if want := float64(few) / float64(many); few == many || got.Recorded[0].Matched != 1 || got.Recorded[1].Matched != want {
+		t.Errorf("%d and %d requests: matched %v and %v", few, many, got.Recorded[0].Matched, got.Recorded[1].Matched)
+	}
+}
+
 // TestLargest holds that the largest value fits to the byte: it does on a device with what it needs, and the next does not.
 func TestLargest(t *testing.T) {
 	all := families(t)
