@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/sorting"
 )
 
@@ -108,6 +109,27 @@ func (r *recording) runs(s span, single bool) (out []int) {
 	return append(out, s.to)
 }
 
+// turn is the place of a request among those that the same code makes in a row.
+type turn struct{ nth, of int }
+
+// turns are the places of runs of rows. They are not known of requests without a stack, which may be of any code.
+func (r *recording) turns(runs []int) []turn {
+	out := make([]turn, len(runs)-1)
+	for from := 0; from < len(out); {
+		to := from + 1
+		for to < len(out) && r.stackOf(runs[to]) == r.stackOf(runs[from]) {
+			to++
+		}
+		if r.Timeline.Lives[runs[from]].Stack != snapshot.EmptyStack {
+			for i := from; i < to; i++ {
+				out[i] = turn{i - from, to - from}
+			}
+		}
+		from = to
+	}
+	return out
+}
+
 // spans aligns rows of both. Where they differ in too much to be looked over a loop over the items of a batch may be why: then
 // what it repeats counts once, if the rest is little enough.
 func (m *matcher) spans(a, b span) {
@@ -131,13 +153,16 @@ func (m *matcher) spans(a, b span) {
 // pair is rows that follow each other in both recordings, from a and b on.
 type pair struct{ a, b, rows int }
 
-// pairs aligns runs of rows, or single ones. It reports whether it looked all differences over.
+// pairs aligns runs of rows, or single ones: code that asks as often in both does so in the same order, whatever the sizes. It
+// reports whether it looked all differences over.
 func (m *matcher) pairs(a, b span, single bool) (out []pair, all bool) {
 	runsA, runsB := m.a.runs(a, single), m.b.runs(b, single)
+	turnsA, turnsB := m.a.turns(runsA), m.b.turns(runsB)
 	livesA, livesB := m.a.Timeline.Lives, m.b.Timeline.Lives
 	all = align(len(runsA)-1, len(runsB)-1, func(i, j int) bool {
-		i, j = runsA[i], runsB[j]
-		return m.a.stackOf(i) == m.b.stackOf(j) && m.scales(livesA[i].Requested, livesB[j].Requested)
+		x, y := runsA[i], runsB[j]
+		return m.a.stackOf(x) == m.b.stackOf(y) &&
+			(turnsA[i] == turnsB[j] && turnsA[i].of > 0 || m.scales(livesA[x].Requested, livesB[y].Requested))
 	}, func(i, j int) {
 		out = append(out, pair{runsA[i], runsB[j], min(runsA[i+1]-runsA[i], runsB[j+1]-runsB[j])})
 	})

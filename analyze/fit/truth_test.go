@@ -25,7 +25,8 @@ type run struct {
 	At    map[string]int64 `json:"at"`
 	File  string           `json:"file"`
 	Stats struct {
-		Reserved int64 `json:"reserved_bytes.all.peak"`
+		Reserved  int64 `json:"reserved_bytes.all.peak"`
+		Allocated int64 `json:"allocated_bytes.all.peak"`
 	} `json:"stats"`
 }
 
@@ -219,6 +220,31 @@ func TestScratch(t *testing.T) {
 	few, many := len(inputs[0].Timeline.Lives), len(inputs[1].Timeline.Lives)
 	if want := float64(few) / float64(many); few == many || got.Recorded[0].Matched != 1 || got.Recorded[1].Matched != want {
 		t.Errorf("%d and %d requests: matched %v and %v", few, many, got.Recorded[0].Matched, got.Recorded[1].Matched)
+	}
+}
+
+// TestTurns holds that a line's requests in a row are paired in their order where their sizes tell nothing: those of experts
+// depend on the data, and yet their sum goes with the batch.
+func TestTurns(t *testing.T) {
+	const most = 0.01
+	all := families(t)
+	f := &all[slices.IndexFunc(all, func(f family) bool { return f.Family == "moe" })]
+	recorded, others := f.series("batch")
+	q := fit.Question{Names: []string{"batch"}}
+	for _, r := range others {
+		q.To = append(q.To, fit.Point{r.At["batch"]})
+	}
+	for i := range recorded[1:] {
+		got, err := fit.Ask(t.Context(), []*fit.Input{input(t, &recorded[i], "batch"), input(t, &recorded[i+1], "batch")}, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, p := range got.Predictions {
+			truth := others[k].Stats.Allocated
+			if off := math.Abs(float64(p.AllocatedPeak-truth)) / float64(truth); off > most {
+				t.Errorf("from %d and the next, batch %d: allocated %.1f%% off", recorded[i].At["batch"], p.At, 100*off)
+			}
+		}
 	}
 }
 
