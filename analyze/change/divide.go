@@ -178,6 +178,7 @@ func (d *draft) units(p *pass, groups []group) []unit {
 // are like the last.
 func (d *draft) accumulate(parts int64, e *Applied) {
 	before := len(d.added)
+	fixed := d.columns()
 	for i := range d.passes {
 		p := &d.passes[i]
 		first := d.loopOf(p)
@@ -189,7 +190,7 @@ func (d *draft) accumulate(parts int64, e *Applied) {
 			if d.phase(row) == inBackward && weights[d.t.Lives[row].Requested] {
 				continue // one of several that a gradient is the sum of
 			}
-			if d.ofBatch(row) && d.sizes[row]%parts == 0 {
+			if d.ofBatch(row) && !fixed[row] && d.sizes[row]%parts == 0 {
 				d.sizes[row] /= parts
 				e.count(d.run, row)
 			}
@@ -254,13 +255,6 @@ func (d *draft) ofBatch(row int32) bool {
 		return false
 	}
 	return d.phase(row) != inOptimizer && !d.scratch(row)
-}
-
-// scratch reports whether a row is what cuBLASLt works in: one operation makes it and lets go of it at once. Its size is
-// the same for all shapes.
-func (d *draft) scratch(row int32) bool {
-	l := &d.t.Lives[row]
-	return l.Requested == frames.LtWorkspaceSize && l.Born >= 0 && l.GivenUp() == l.Born+1
 }
 
 // pile has the gradient of the passes before there from the beginning of one, unless that is put in, and has the one

@@ -4,13 +4,14 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/snapshot"
 )
 
 // convolutions tells the stacks of convolutions.
 func convolutions(s *snapshot.Snapshot) []bool {
 	return stacksWith(s, func(file, name string) bool {
-		return strings.HasSuffix(file, "torch/nn/modules/conv.py") || strings.Contains(name, "onvolution")
+		return frames.Classify(file, name).Has(frames.Convolves)
 	})
 }
 

@@ -47,6 +47,7 @@ const (
 	// C++ of cuBLAS, cuBLASLt, cuDNN, or of what takes their place, that gets a workspace; of the functions that allocate
 	// nothing else, all (aten/src/ATen/cuda/CUDABlas.cpp, native/cudnn/Conv_v8.cpp).
 	Workspace
+	Convolves // a convolution, or the node of a backward pass that goes back through one
 
 	// Names of functions outside of torch and of Python's library.
 	Constructor
@@ -137,6 +138,7 @@ func Classify(file, name string) Class {
 	c |= Class(originOf(p, name, part, c.Has(Python)))
 	set(Workspace, !c.Has(Python) && (strings.Contains(name, "orkspace") && blas.MatchString(name+" "+p.file) ||
 		containsAny(name, "at::cuda::blas::gemm_and_bias", "at::cuda::blas::scaled_gemm", "run_conv_plan")))
+	set(Convolves, p.torch == "nn/modules/conv.py" || strings.Contains(name, "onvolution"))
 	set(Compiles, strings.HasPrefix(p.torch, "_dynamo/"))
 	set(Forwards, name == "forward")
 	set(Steps, name == "step")

@@ -1,0 +1,58 @@
+package change
+
+import (
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// scratch reports whether a row is what cuBLASLt works in: one operation makes it and lets go of it at once. Its size is
+// the same for all shapes.
+func (r *run) scratch(row int32) bool {
+	l := &r.t.Lives[row]
+	return l.Requested == frames.LtWorkspaceSize && l.Born >= 0 && l.GivenUp() == l.Born+1
+}
+
+// columns are the rows that convolutions work in while they are called, forward or backward, and that are neither their
+// results nor gradients. They do not follow the batch: torch's own convolutions unfold one image at a time
+// (aten/src/ATen/native/cuda/ConvolutionMM2d.cu, columns; NaiveConvolutionTranspose2d.cu),
+// and libraries choose an algorithm, and with it a workspace, for each shape anew.
+//
+// Forward, their stacks tell. Backward has the same stack for all, and unfolds into the same sizes.
+func (r *run) columns() map[int32]bool {
+	out, sizes := map[int32]bool{}, map[int64]bool{}
+	for row := int32(r.warm); int(row) < len(r.t.Lives); row++ {
+		if r.phase(row) == inProgram && r.convolves(r.t.Lives[row].Stack) && r.alone(row) {
+			out[row], sizes[r.t.Lives[row].Requested] = true, true
+		}
+	}
+	for row := int32(r.warm); int(row) < len(r.t.Lives); row++ {
+		l := &r.t.Lives[row]
+		if r.phase(row) == inBackward && (sizes[l.Requested] || r.convolves(l.Stack)) && r.alone(row) {
+			out[row] = true
+		}
+	}
+	return out
+}
+
+// convolves reports whether a convolution allocates, and nothing that it calls in Python.
+func (r *run) convolves(stack snapshot.StackID) bool {
+	for _, id := range r.s.Stacks.Get(stack) {
+		if c := frames.Of(r.s, id); c.Has(frames.Convolves) || c.Has(frames.Python) {
+			return c.Has(frames.Convolves)
+		}
+	}
+	return false
+}
+
+// alone reports whether nothing but workspaces of matrix products and gradients of parameters is made while a row is there:
+// it comes and goes within one call.
+func (r *run) alone(row int32) bool {
+	end := r.t.Lives[row].GivenUp()
+	for other := row + 1; int(other) < len(r.t.Lives) && r.t.Lives[other].Born < end; other++ {
+		if !r.is(other, category.Workspace) && !r.scratch(other) && !r.gradient(other) {
+			return false
+		}
+	}
+	return end >= 0
+}
