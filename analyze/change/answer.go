@@ -3,7 +3,9 @@ package change
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
+	"strings"
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
@@ -33,6 +35,9 @@ type Answer struct {
 	Early  bool    `json:"ends_in_first_pass"`
 	Before Outcome `json:"before"`
 	After  Outcome `json:"after"`
+	// Instead is what the run comes to with FSDP in place of Zero, of stage 3 alone, where parameters come and go in ways
+	// that differ most; nil where that is not asked for, or cannot be replayed. The band covers it.
+	Instead *Instead `json:"instead,omitempty"`
 	// Band is where the reserved peak of After is expected, Confidence how narrow that is (High within 2%, Medium 6%), and
 	// Doubts are why it is no narrower. Of what Search answers they are left empty.
 	Band       Band               `json:"band"`
@@ -41,6 +46,14 @@ type Answer struct {
 
 	Changes []Applied `json:"changes"` // in the order in which they are made
 	Text    string    `json:"text"`    // the answer in one sentence
+}
+
+// Instead is another way to do what was asked for.
+type Instead struct {
+	Change        string `json:"change"` // what to ask for
+	Of            string `json:"of"`     // in place of this
+	ReservedPeak  int64  `json:"reserved_peak"`
+	AllocatedPeak int64  `json:"allocated_peak"`
 }
 
 // Outcome is what a replay came to.
@@ -126,10 +139,31 @@ func Ask(ctx context.Context, in *Input, changes []Change) (*Answer, error) {
 		return nil, err
 	}
 	var d *draft
-	if d, a.Changes, a.After, err = in.try(ctx, changes, a); err == nil {
+	if d, a.Changes, a.After, err = in.try(ctx, changes, a); err != nil {
+		return a, err
+	}
+	if a.Instead, err = in.instead(ctx, changes, a); err == nil {
 		err = in.bound(ctx, d, a)
 	}
 	return a, err
+}
+
+// instead replays the changes with FSDP in place of Zero.
+func (in *Input) instead(ctx context.Context, changes []Change, a *Answer) (*Instead, error) {
+	i := slices.IndexFunc(changes, func(c Change) bool { return c.Kind == Zero && c.stage == 3 })
+	if i < 0 {
+		return nil, nil
+	}
+	of, other, changes := changes[i].Text, changes[i], slices.Clone(changes)
+	other.Kind = FSDP
+	other.Text = string(FSDP) + strings.TrimPrefix(other.Text, string(Zero))
+	changes[i] = other
+	_, _, o, err := in.try(ctx, changes, a)
+	var refused *RefusedError
+	if errors.As(err, &refused) {
+		return nil, nil
+	}
+	return &Instead{Change: other.Text, Of: of, ReservedPeak: o.ReservedPeak, AllocatedPeak: o.AllocatedPeak}, err
 }
 
 // answer is one without changes.

@@ -93,7 +93,7 @@ func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 	for i := range a.Changes {
 		c := &a.Changes[i]
 		if v, ok := doubts[c.Kind]; ok && c.Blocks > 0 {
-			if v.Change = c.Change; c.Kind == Zero && slices.Contains(c.Assumptions, Assumption{Kind: OneUnit}) {
+			if v.Change = c.Change; a.Instead == nil && slices.Contains(c.Assumptions, Assumption{Kind: OneUnit}) {
 				v.above = 0.2 // frameworks gather ahead, into buffers of their own
 			}
 			a.Doubts = append(a.Doubts, v)
@@ -137,6 +137,12 @@ func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 		below, above = max(below, share(few, peak)), max(above, share(few, peak))
 	}
 	a.Band = Band{Low: peak - int64(below*float64(peak)), High: peak + int64(above*float64(peak))}
+	if o := a.Instead; o != nil {
+		most := float64(o.ReservedPeak)
+		low := int64((1 - doubts[FSDP].below) * most)
+		a.Band = Band{Low: min(a.Band.Low, low), High: max(a.Band.High, int64((1+doubts[FSDP].above)*most)+few)}
+		below, above = max(below, share(peak-a.Band.Low, peak)), max(above, share(a.Band.High-peak, peak))
+	}
 	switch worst := max(below, above); {
 	case worst <= sure:
 		a.Confidence = finding.High

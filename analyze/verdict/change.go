@@ -132,14 +132,17 @@ func cameTo(a *change.Answer) string {
 	default:
 		text += ", as without"
 	}
-	if a.After.Served == nil {
-		return text + "."
+	if a.After.Served != nil {
+		text += "; " + room(&a.After)
+		if a.Early && *a.After.Served {
+			text += " up to the request that failed, before anything tells what gradients and the optimizer need"
+		}
 	}
-	text += "; " + room(&a.After)
-	if a.Early && *a.After.Served {
-		text += " up to the request that failed, before anything tells what gradients and the optimizer need"
+	if text += "."; a.Instead != nil {
+		text += fmt.Sprintf(" That is %s written by hand; with FSDP2's fully_shard (%s) it is %s.", a.Instead.Of,
+			a.Instead.Change, units.Bytes(a.Instead.ReservedPeak))
 	}
-	return text + "."
+	return text
 }
 
 // room says whether a replay fits, in a clause.
