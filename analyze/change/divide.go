@@ -283,17 +283,15 @@ type moment struct {
 func (d *draft) repeat(p *pass, first int32, added int) {
 	var at []moment
 	var made []extra
-	goes := d.replaced(p)
-	var bound map[snapshot.StackID]int32
-	if len(goes) == 0 {
-		bound = d.boundAgain(p, first)
-	}
+	goes, bound := d.replaced(p), d.boundAgain(p, first)
+	takes := map[snapshot.StackID]bool{} // what goes in the repeated pass, in place of what was there before it
 	put := func(x extra, born, dies moment) {
 		born.life, dies.life, dies.ends = len(made), len(made), true
 		made = append(made, x)
 		at = append(at, born)
 		if end := goes[d.t.Lives[x.Like].Stack]; dies.event >= p.end && end > born.event && end < p.end {
 			dies = moment{end, 2, 0, dies.life, true}
+			takes[d.t.Lives[x.Like].Stack] = true
 		}
 		switch {
 		case d.gradient(x.Like) && d.t.Lives[x.Like].Born >= p.begin && dies.event >= p.end:
@@ -335,6 +333,15 @@ func (d *draft) repeat(p *pass, first int32, added int) {
 		put(extra{Life: whatif.Life{Like: row}, parts: 1}, moment{event: l.Born, part: 1}, dies)
 		d.drop[row] = d.drop[row] || stays && !again
 	}
+	for row := d.earlier(p).from; row < p.rows.from; row++ {
+		l, end := &d.t.Lives[row], d.last(row)
+		if end <= first || end >= p.begin || l.Born < 0 || takes[l.Stack] || d.drop[row] || d.gradient(row) {
+			continue
+		}
+		at = append(at, moment{end, 2, 0, len(made), true})
+		made = append(made, extra{Life: whatif.Life{Born: l.Born, Like: row}, parts: 1})
+		d.drop[row] = true
+	}
 	sorting.Stable(at, func(a, b moment) int {
 		return cmp.Or(cmp.Compare(a.event, b.event), cmp.Compare(a.part, b.part), cmp.Compare(a.turn, b.turn))
 	})
@@ -356,6 +363,7 @@ func (d *draft) repeat(p *pass, first int32, added int) {
 func (r *run) loopOf(p *pass) int32 {
 	calls := map[snapshot.StackID]string{} // by stack, the code that calls the outermost module; "" for none
 	trains := map[string]bool{}
+	graphs := r.graphs(p)
 	for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
 		stack := r.t.Lives[row].Stack
 		if _, ok := calls[stack]; !ok {
@@ -364,7 +372,7 @@ func (r *run) loopOf(p *pass) int32 {
 				calls[stack] = fmt.Sprint(own)
 			}
 		}
-		if r.saved(p, row) {
+		if r.saved(p, row) || graphs[row] {
 			trains[calls[stack]] = true
 		}
 	}
@@ -388,13 +396,13 @@ func (r *run) loopOf(p *pass) int32 {
 	return p.begin
 }
 
-// madeAgain are the stacks of the next pass where a pass is the first, nil for others and for the only one.
+// madeAgain are the stacks of the passes behind it where a pass is the first, nil for others and for the only one.
 func (r *run) madeAgain(p *pass) map[snapshot.StackID]bool {
 	if len(r.passes) < 2 || r.passes[0].first != p.first {
 		return nil
 	}
 	out := map[snapshot.StackID]bool{}
-	for row := r.passes[1].rows.from; row < r.passes[1].rows.to; row++ {
+	for row := r.passes[1].rows.from; int(row) < len(r.t.Lives); row++ {
 		out[r.t.Lives[row].Stack] = true
 	}
 	return out
@@ -410,16 +418,21 @@ func (r *run) outside(stack []snapshot.FrameID) []snapshot.FrameID {
 	return nil
 }
 
+// earlier are the rows from the pass before one on, up to it; of the first all before it.
+func (r *run) earlier(p *pass) span {
+	out := span{0, p.rows.from}
+	for i := range r.passes {
+		if r.passes[i].rows.to <= p.rows.from {
+			out.from = r.passes[i].rows.from
+		}
+	}
+	return out
+}
+
 // replaced tells by stack when in a pass what it allocated before is let go of: a variable that is assigned anew.
 func (d *draft) replaced(p *pass) map[snapshot.StackID]int32 {
 	out := map[snapshot.StackID]int32{}
-	from := int32(0)
-	for i := range d.passes {
-		if d.passes[i].rows.to <= p.rows.from {
-			from = d.passes[i].rows.from
-		}
-	}
-	for row := from; row < p.rows.from; row++ {
+	for row := d.earlier(p).from; row < p.rows.from; row++ {
 		if end := d.last(row); end >= p.first && end < p.end {
 			out[d.t.Lives[row].Stack] = end
 		}
@@ -436,7 +449,8 @@ func (d *draft) boundAgain(p *pass, first int32) map[snapshot.StackID]int32 {
 	}
 	next := &d.passes[i]
 	start := d.loopOf(next)
-	// which tells a row of the next pass by its stack and how often that came before.
+	// which tells a row of the next pass by its stack and how often that came before. Programs that train two networks in
+	// turn call the same modules from several lines.
 	type which struct {
 		stack snapshot.StackID
 		n     int
@@ -445,8 +459,9 @@ func (d *draft) boundAgain(p *pass, first int32) map[snapshot.StackID]int32 {
 		seen := map[snapshot.StackID]int{}
 		for row := p.rows.from; row < p.rows.to; row++ {
 			if l := &d.t.Lives[row]; l.Born >= from {
-				each(row, which{l.Stack, seen[l.Stack]})
-				seen[l.Stack]++
+				stack := cmp.Or(d.insides[l.Stack], l.Stack)
+				each(row, which{stack, seen[stack]})
+				seen[stack]++
 			}
 		}
 	}

@@ -199,6 +199,12 @@ func (d *draft) offloadSaved(e *Applied) {
 			}
 			d.add(row, min(before[k]+1, end), end)
 		}
+		for row, keeps := range d.graphs(p) {
+			if keeps && d.until(row, d.leaves(row)) {
+				e.count(d.run, row)
+				e.moved += d.sizes[row]
+			}
+		}
 		for _, n := range d.products(p) {
 			d.add(n.gradient, n.from, n.to)
 			e.moved += d.sizes[n.gradient]

@@ -2,6 +2,7 @@ package change
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"sort"
@@ -25,6 +26,7 @@ type run struct {
 	functions []int32              // by frame, see findFunctions
 	stacks    [][]snapshot.FrameID // by stack, its frames of Python; the others lie anywhere between where C++ was recorded too
 	alike     []snapshot.StackID   // by stack, the first with the same frames of Python
+	insides   []snapshot.StackID   // by stack, see findInsides
 	phases    []phase              // by stack
 	trains    bool
 	warm      int // the first row that the trace allocated
@@ -100,6 +102,7 @@ func read(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result, uses *ca
 		r.phases[snapshot.EmptyStack] = inBackward // the autograd engine's thread has no Python frames
 	}
 	r.findFunctions()
+	r.findInsides()
 	r.findPasses()
 	r.findBrief()
 	r.findNodes()
@@ -275,6 +278,56 @@ func (r *run) passOf(event int32) *pass {
 		return &r.passes[i]
 	}
 	return nil
+}
+
+// graphs are the rows of a pass that a graph keeps which it does not go back through: a variable that came out of modules
+// holds it until it is bound anew, as what one network makes while another is trained. They are where modules keep
+// something in other passes, and more than one operation's of a call.
+func (r *run) graphs(p *pass) map[int32]bool {
+	kept := map[snapshot.StackID]bool{}
+	for stack, is := range r.kept {
+		kept[r.insides[stack]] = kept[r.insides[stack]] || is
+	}
+	delete(kept, 0)
+	calls := map[string][]int32{}
+	for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
+		stack := r.t.Lives[row].Stack
+		if kept[r.insides[stack]] && r.end(row) >= p.end && r.t.Lives[row].GivenUp() >= 0 && r.phase(row) == inProgram {
+			code := fmt.Sprint(r.outside(r.stack(stack)))
+			calls[code] = append(calls[code], row)
+		}
+	}
+	out := map[int32]bool{}
+	for _, rows := range calls {
+		several := slices.ContainsFunc(rows, func(row int32) bool {
+			return r.insides[r.t.Lives[row].Stack] != r.insides[r.t.Lives[rows[0]].Stack]
+		})
+		for _, row := range rows {
+			out[row] = several
+		}
+	}
+	return out
+}
+
+// findInsides gives for each stack the first with the same frames from the outermost call of a module inward, for those without
+// such a call none: the same work of the same modules, whoever calls them.
+func (r *run) findInsides() {
+	r.insides = make([]snapshot.StackID, len(r.stacks))
+	first := map[string]snapshot.StackID{}
+	for i, stack := range r.stacks {
+		n := len(stack) - len(r.outside(stack))
+		if n == len(stack) && (n == 0 || !frames.Of(r.s, stack[n-1]).IsModuleCall()) {
+			continue
+		}
+		var key []byte
+		for _, id := range stack[:n] {
+			key = binary.AppendUvarint(key, uint64(id))
+		}
+		if first[string(key)] == 0 {
+			first[string(key)] = snapshot.StackID(i)
+		}
+		r.insides[i] = first[string(key)]
+	}
 }
 
 // end is the event that ends a life, or the trace's length.
