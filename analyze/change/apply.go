@@ -155,8 +155,15 @@ func (d *draft) apply(ctx context.Context, c *Change) (*Applied, error) {
 	case FSDP:
 		err = d.applyFSDP(c, a, refuse)
 	case DType:
+		var wide map[int32]bool
+		if c.all || slices.Contains(c.of, category.AutogradSaved) {
+			wide = d.cast()
+		}
 		d.narrow(func(row int32) bool {
 			of, _ := d.uses.Of(row)
+			if wide[row] {
+				return false
+			}
 			if c.all {
 				return of != category.Input && of != category.Workspace // its size is a library's choice
 			}

@@ -53,6 +53,8 @@ const (
 	Constructor
 	KVCache     // key-value caches of inference servers and of transformers
 	LoadsModel  // gets weights from a file
+	Upcasts     // computes in 32 bits whatever it is given, and lets go of its copy as it returns: losses of transformers
+	UpcastsSoft // has a softmax in 32 bits, whatever it is given: attention of transformers
 	Initializes // makes something ready: a loop in it, as in the two before, goes over parts
 
 	// Of Library alone: deepcopy and pickle, which loop over parts, and what starts threads,
@@ -165,6 +167,9 @@ func Classify(file, name string) Class {
 		strings.HasSuffix(p.file, "/cache_engine.py") || caches.MatchString(p.file) && name != "reorder_cache")
 	set(LoadsModel, containsAny(name, "load_state_dict", "load_weights", "load_pretrained", "from_pretrained",
 		"set_module_tensor_to_device") || p.installed == "transformers/core_model_loading.py")
+	set(Upcasts, p.installed == "transformers/loss/loss_utils.py" &&
+		(name == "ForCausalLMLoss" || name == "ForMaskedLMLoss" || name == "ForTokenClassification"))
+	set(UpcastsSoft, strings.HasPrefix(p.installed, "transformers/models/") && name == "eager_attention_forward")
 	set(Initializes, (strings.Contains(name, "_init_") || strings.HasPrefix(name, "init_")) &&
 		!containsAny(name, "process", "worker")) // those begin a process
 	return c

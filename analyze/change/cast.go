@@ -1,0 +1,176 @@
+package change
+
+import (
+	"slices"
+
+	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// norm is a call of a norm by root mean squares, as programs write it by hand: LLaMA's, T5's, and what came of them. All
+// of them square in 32 bits whatever the type of their input, and go back to that before the weight. In a program of 32
+// bits these casts allocate nothing.
+type norm struct {
+	square, scale, scaled, out int32 // rows: of the squares, their root's reciprocal, its product with the input, the result
+}
+
+// norms finds the calls of norms on the way to the loss of a pass: by the sizes of what the code of one module makes, from
+// its first allocation on: squares, two to four statistics of a row each, and twice the size of the squares.
+func (d *draft) norms(p *pass) []norm {
+	const least, statistics = 4096, 32
+	var out []norm
+	last := int32(-1)
+	for row := p.rows.from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
+		l := &d.t.Lives[row]
+		before := last
+		last = row
+		if stack := d.stack(l.Stack); l.Requested < least || len(stack) < 2 || !frames.Of(d.s, stack[0]).Has(frames.Forwards) ||
+			frames.Of(d.s, stack[0]).IsLibrary() || !frames.Of(d.s, stack[1]).IsModuleCall() {
+			continue
+		}
+		if before >= 0 && d.sameCall(d.t.Lives[before].Stack, l.Stack) {
+			continue
+		}
+		k := row + 1
+		within := func() bool { return k < p.rows.to && d.sameCall(d.t.Lives[k].Stack, l.Stack) }
+		small := int64(0)
+		for within() && d.t.Lives[k].Requested*statistics <= l.Requested && (small == 0 || d.t.Lives[k].Requested == small) {
+			small = d.t.Lives[k].Requested
+			k++
+		}
+		if n := k - row - 1; n < 2 || n > 4 || l.Requested%small != 0 {
+			continue
+		}
+		if !within() || d.t.Lives[k].Requested != l.Requested {
+			continue
+		}
+		k++
+		if within() && d.t.Lives[k].Requested == l.Requested {
+			out = append(out, norm{row, k - 2, k - 1, k})
+		}
+	}
+	return out
+}
+
+// sameCall reports whether two stacks are of the same function of one caller.
+func (r *run) sameCall(a, b snapshot.StackID) bool {
+	x, y := r.stack(a), r.stack(b)
+	return len(x) > 0 && len(x) == len(y) && r.functions[x[0]] == r.functions[y[0]] && slices.Equal(x[1:], y[1:])
+}
+
+// cast brings in what norms make of an input of 16 bits, and gives the rows that keep 32.
+func (d *draft) cast() map[int32]bool {
+	wide := map[int32]bool{}
+	for i := range d.passes {
+		p := &d.passes[i]
+		d.castLosses(p, wide)
+		d.castSoftmaxes(p, wide)
+		for _, n := range d.norms(p) {
+			for row := n.square; row < n.out; row++ {
+				wide[row] = true
+			}
+			over := d.last(n.scaled)
+			if over != d.end(n.scaled) || over >= p.end {
+				continue // another change has it end with the call
+			}
+			end := d.end(n.scale)
+			x := d.inputOf(p, n, end)
+			if x >= 0 {
+				end = d.end(x)
+				d.until(x, d.leaves(x))
+			}
+			born := d.t.Lives[n.out].Born
+			d.add(n.scaled, d.t.Lives[n.square].Born, end)
+			d.add(n.scaled, born, over).parts = 2
+			d.until(n.scaled, born)
+			for row := p.rows.from; row < p.rows.to; row++ {
+				if l := &d.t.Lives[row]; l.Born > over && l.Born <= end && d.end(row) <= end &&
+					l.Requested == d.t.Lives[n.square].Requested {
+					wide[row] = true
+				}
+			}
+		}
+	}
+	return wide
+}
+
+// inputOf is the row of a norm's input, where backward lets go of it next to the norm's own; -1 where that is not seen.
+func (d *draft) inputOf(p *pass, n norm, from int32) int32 {
+	const near = 64 // events
+	x := int32(-1)
+	for row := n.square - 1; row >= p.rows.from; row-- {
+		if e := d.end(row); d.t.Lives[row].Requested == d.t.Lives[n.square].Requested && e >= from && e < from+near &&
+			(x < 0 || e < d.end(x)) {
+			x = row
+		}
+	}
+	return x
+}
+
+// castLosses has losses that go over to 32 bits hold a copy of what they are given until they return.
+func (d *draft) castLosses(p *pass, wide map[int32]bool) {
+	for row := p.rows.from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
+		stack := d.stack(d.t.Lives[row].Stack)
+		depth := slices.IndexFunc(stack, func(id snapshot.FrameID) bool { return frames.Of(d.s, id).Has(frames.Upcasts) })
+		if depth < 0 {
+			continue
+		}
+		first, largest := row, row
+		for ; row+1 < p.rows.to && d.t.Lives[row+1].Born < p.begin; row++ {
+			next := d.stack(d.t.Lives[row+1].Stack)
+			if at := len(next) - len(stack) + depth; at < 0 || !slices.Equal(next[at+1:], stack[depth+1:]) ||
+				d.functions[next[at]] != d.functions[stack[depth]] {
+				break
+			}
+			if d.t.Lives[row+1].Requested > d.t.Lives[largest].Requested {
+				largest = row + 1
+			}
+		}
+		for k := first; k <= row; k++ {
+			wide[k] = true
+		}
+		d.add(largest, d.t.Lives[first].Born, d.returned(row))
+		if grad := d.gradientsOf(p, largest, wide); grad >= 0 {
+			d.narrowBehind(grad, largest)
+		}
+	}
+}
+
+// castSoftmaxes has a softmax in 32 bits go over to 16 behind it, which the product behind that keeps.
+func (d *draft) castSoftmaxes(p *pass, wide map[int32]bool) {
+	for row := p.rows.from; row+1 < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
+		stack := d.stack(d.t.Lives[row].Stack)
+		if len(stack) < 2 || d.s.Strings.Get(d.s.Frames.Get(stack[0]).Name) != "softmax" ||
+			!frames.Of(d.s, stack[1]).Has(frames.UpcastsSoft) {
+			continue
+		}
+		wide[row] = true
+		d.add(row, d.t.Lives[row+1].Born, d.last(row)).parts = 2
+		if grad := d.gradientsOf(p, row, nil); grad >= 0 {
+			d.add(row, d.t.Lives[grad].Born, d.t.Lives[grad].Born)
+		}
+	}
+}
+
+// gradientsOf gives the last row of backward of the size of one that it needs until then, -1 for none, and notes all of them
+// from its beginning on.
+func (d *draft) gradientsOf(p *pass, of int32, note map[int32]bool) int32 {
+	last := int32(-1)
+	end := d.end(of)
+	for row := of + 1; row < p.rows.to && d.t.Lives[row].Born <= end; row++ {
+		if d.phase(row) == inBackward && d.t.Lives[row].Requested == d.t.Lives[of].Requested {
+			if last = row; note != nil {
+				note[row] = true
+			}
+		}
+	}
+	return last
+}
+
+// narrowBehind has the gradient that a row's node made go over to 16 bits.
+func (d *draft) narrowBehind(grad, row int32) {
+	at, until := d.end(row)+1, d.last(grad)
+	if until > at && d.until(grad, at) {
+		d.add(grad, at, until).parts = 2
+	}
+}
