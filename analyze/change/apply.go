@@ -63,6 +63,7 @@ const (
 	FullyShard    AssumptionKind = "fully_shard"     // each module of a loop is a unit of FSDP2's, and the model with the rest
 	RootAlone     AssumptionKind = "root_alone"      // no modules called in a loop: the model is the only unit
 	Elements32    AssumptionKind = "elements_32"     // elements had 32 bits
+	Casts         AssumptionKind = "casts"           // what is known to compute in 32 bits does so, in copies
 	SavedOnCPU    AssumptionKind = "saved_on_cpu"    // activations go at once, and come back as they are needed
 	BlockWise     AssumptionKind = "block_wise"      // 8-bit states as bitsandbytes makes them
 	StepsOnCPU    AssumptionKind = "steps_on_cpu"    // the optimizer runs on the CPU
@@ -176,6 +177,9 @@ func (d *draft) apply(ctx context.Context, c *Change) (*Applied, error) {
 			err = refuse(NoneSuch)
 		}
 		a.assume(Elements32)
+		if len(wide) > 0 {
+			a.assume(Casts)
+		}
 	}
 	return a, err
 }

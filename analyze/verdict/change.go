@@ -237,6 +237,9 @@ func assumed(a *change.Assumption) string {
 		return "Parameters are gathered for one module at a time, and all that are in none of a loop's for the whole pass."
 	case change.Elements32:
 		return "Elements had 32 bits: snapshots do not record types."
+	case change.Casts:
+		return "Norms by root mean squares, transformers' losses and its attention's softmax compute in 32 bits all the same, in " +
+			"copies."
 	case change.SavedOnCPU:
 		return "Activations leave as soon as nothing but backward needs them, and come back one at a time."
 	case change.BlockWise:
