@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -37,7 +38,7 @@ func (m *model) findLoops(others []*recording, partners [][]int32) {
 		case m.failed():
 		case below >= 0:
 			more := float64(m.At[value] - others[below].At[value])
-			m.unmatched(partners[below], func(run, within span) { m.addLoop(run, within, value, more) })
+			m.unmatched(partners[below], func(x *repeats, within span) { m.addLoop(x, partners[below], within, value, more) })
 		case above >= 0:
 			more := float64(others[above].At[value] - m.At[value])
 			mine := slices.Repeat([]int32{-1}, len(others[above].Timeline.Lives))
@@ -46,24 +47,28 @@ func (m *model) findLoops(others []*recording, partners [][]int32) {
 					mine[j] = int32(row)
 				}
 			}
-			others[above].unmatched(mine, func(run, within span) {
-				m.borrowLoop(others[above], mine, run, within, value, more)
-			})
+			others[above].unmatched(mine, func(x *repeats, _ span) { m.borrowLoop(x, mine, value, more) })
 		}
 	}
+	m.pairLoops()
 }
 
-// unmatched gives the runs of rows without partners of each step.
-func (r *recording) unmatched(partners []int32, give func(run, within span)) {
+// unmatched gives the repeats that rows without partners are of.
+func (r *recording) unmatched(partners []int32, give func(x *repeats, within span)) {
 	for i := range r.numSteps() {
 		s := r.step(i)
+		done := s.from
 		for row := s.from; row < s.to; row++ {
 			run := span{row, row}
 			for run.to < s.to && partners[run.to] < 0 {
 				run.to++
 			}
-			if row = max(row, run.to); run.from < run.to {
-				give(run, s)
+			if row = max(row, run.to); run.from == run.to || run.from < done {
+				continue
+			}
+			if x := r.repeats(run, s, partners); x != nil {
+				give(x, s)
+				done = x.all.to
 			}
 		}
 	}
@@ -74,38 +79,55 @@ func (r *recording) alike(a, b int) bool {
 	return r.stackOf(a) == r.stackOf(b) && r.Timeline.Lives[a].Requested == r.Timeline.Lives[b].Requested
 }
 
-// passes tells of how many rows each pass is if rows repeat those beside them, and whether these are before them (below 0)
-// or behind: 0 if they do not.
-func (r *recording) passes(run, within span) (period, by int) {
-	n := run.to - run.from
-	for period := 1; period <= n; period++ {
-		if n%period != 0 {
+// repeats are rows each of which is like that so many rows before.
+type repeats struct {
+	all    span
+	period int
+	alone  int  // how many rows have no partner: whole passes
+	run    span // the longest run of them
+}
+
+// mostPeriod is the highest number of rows of a pass that is looked for.
+const mostPeriod = 4096
+
+// repeats finds the passes of a loop that a run of rows without partners is of, nil where there are none. An alignment pairs
+// some of the rows between them now and then: what counts is how many are left over.
+func (r *recording) repeats(run, within span, partners []int32) *repeats {
+	for period := 1; period <= min(mostPeriod, (within.to-within.from)/2); period++ {
+		x := repeats{all: span{run.from, run.from}, period: period}
+		for x.all.from > within.from && x.all.from+period <= within.to && r.alike(x.all.from-1, x.all.from-1+period) {
+			x.all.from--
+		}
+		for x.all.to+period < within.to && r.alike(x.all.to, x.all.to+period) {
+			x.all.to++
+		}
+		if x.all.from == x.all.to {
 			continue
 		}
-		again := true
-		for row := run.from; row < run.to-period && again; row++ {
-			again = r.alike(row, row+period)
+		if x.all.to += period; x.all.to < run.to {
+			continue
 		}
-		for _, by := range []int{-period, period} {
-			beside := again
-			for k := 0; k < period && beside; k++ {
-				row := run.from + k
-				if by > 0 {
-					row = run.to - period + k
-				}
-				beside = within.from <= row+by && row+by < within.to && r.alike(row, row+by)
+		for row := x.all.from; row < x.all.to; row++ {
+			of := span{row, row}
+			for of.to < x.all.to && partners[of.to] < 0 {
+				of.to++
 			}
-			if beside {
-				return period, by
+			n := of.to - of.from
+			if x.alone += n; n > x.run.to-x.run.from {
+				x.run = of
 			}
+			row = max(row, of.to)
+		}
+		if x.alone%period == 0 && x.alone+period <= x.all.to-x.all.from {
+			return &x
 		}
 	}
-	return 0, 0
+	return nil
 }
 
 // loopAt is the loop with a pass at those rows.
 func (m *model) loopAt(pass, within span, value int, passes float64) loop {
-	l := loop{span: pass, all: pass, value: value, passes: passes}
+	l := loop{all: pass, value: value, passes: passes}
 	n := pass.to - pass.from
 	for again := true; again && l.all.from-n >= within.from; {
 		for row := l.all.from - n; row < l.all.from && again; row++ {
@@ -123,60 +145,84 @@ func (m *model) loopAt(pass, within span, value int, passes float64) loop {
 			l.all.to += n
 		}
 	}
-	l.first, l.end = m.Timeline.Lives[l.from].Born, int32(m.Timeline.Trace.Len())
-	if l.to < len(m.of) {
-		l.end = m.Timeline.Lives[l.to].Born
-	}
+	m.setPass(&l, pass)
 	return l
 }
 
-// addLoop adds what rows without partners repeat of the rows beside them, if they do. Rows get the laws of the pass beside
-// them, of which the other recording has a partner.
-func (m *model) addLoop(run, within span, value int, more float64) {
-	period, by := m.passes(run, within)
-	if by == 0 {
-		return
+// setPass sets which pass of a loop is the one that there are more or fewer of.
+func (m *model) setPass(l *loop, pass span) {
+	l.span, l.first, l.end = pass, m.Timeline.Lives[pass.from].Born, m.bornBy(pass.to)
+}
+
+// bornBy is the event of a row, the end of the trace for that behind the last.
+func (m *model) bornBy(row int) int32 {
+	if row < len(m.of) {
+		return m.Timeline.Lives[row].Born
 	}
-	n := run.to - run.from
-	m.loops = append(m.loops, m.loopAt(span{run.to - period, run.to}, within, value, float64(n/period)/more))
-	for k := range n {
-		beside := run.from - period + k%period
-		if by > 0 {
-			beside = run.to + k%period
+	return int32(m.Timeline.Trace.Len())
+}
+
+// pairLoops chooses the pass of each loop in which that of a loop before it is given up: the one that goes back over what
+// the other kept.
+func (m *model) pairLoops() {
+	for i := range m.loops {
+		for row := m.loops[i].from; row < m.loops[i].to; row++ {
+			end := m.Timeline.Lives[row].GivenUp()
+			j, _ := slices.BinarySearchFunc(m.loops, end, func(l loop, e int32) int { return cmp.Compare(m.bornBy(l.all.to)-1, e) })
+			if j <= i || j == len(m.loops) || m.bornBy(m.loops[j].all.from) > end {
+				continue
+			}
+			l := &m.loops[j]
+			from, n := l.all.from, l.to-l.from
+			for from+2*n <= l.all.to && m.bornBy(from+n) <= end {
+				from += n
+			}
+			m.setPass(l, span{from, from + n})
+			break
 		}
-		m.of[run.from+k] = m.of[beside]
 	}
 }
 
-// borrowLoop adds the loop of which another recording has passes more, in those rows.
-func (m *model) borrowLoop(o *recording, mine []int32, run, within span, value int, more float64) {
-	period, by := o.passes(run, within)
-	if by == 0 {
-		return
+// addLoop adds a loop of which another recording has fewer passes. Rows of passes get the laws of rows that are like them,
+// of which the other has a partner.
+func (m *model) addLoop(x *repeats, partners []int32, within span, value int, more float64) {
+	to := max(x.run.to, x.all.from+x.period)
+	m.loops = append(m.loops, m.loopAt(span{to - x.period, to}, within, value, float64(x.alone/x.period)/more))
+	laws := make([]int32, x.period)
+	for i := range laws {
+		laws[i] = -1
 	}
-	beside := run.from - period
-	if by > 0 {
-		beside = run.to
-	}
-	from := int(mine[beside])
-	for k := range period {
-		if mine[beside+k] != int32(from+k) || from < 0 {
-			return
+	for row := x.all.from; row < x.all.to; row++ {
+		if k := (row - x.all.from) % x.period; partners[row] >= 0 && laws[k] < 0 {
+			laws[k] = m.of[row]
 		}
 	}
-	i, ok := slices.BinarySearch(m.bounds, from)
-	if !ok {
-		i--
+	for row := x.all.from; row < x.all.to; row++ {
+		if law := laws[(row-x.all.from)%x.period]; partners[row] < 0 && law >= 0 {
+			m.of[row] = law
+		}
 	}
-	if i < 0 || i >= m.numSteps() || from+period > m.bounds[i+1] {
-		return
+}
+
+// borrowLoop adds a loop of which another recording has more passes, where the rows of one are those of one in this.
+func (m *model) borrowLoop(x *repeats, mine []int32, value int, more float64) {
+	passes := float64(x.alone/x.period) / more
+	for from := x.all.to - x.period; from >= x.all.from; from-- {
+		own := span{int(mine[from]), int(mine[from]) + x.period}
+		same := own.from >= 0
+		for k := 1; k < x.period && same; k++ {
+			same = mine[from+k] == mine[from]+int32(k)
+		}
+		if !same {
+			continue
+		}
+		for i := range m.numSteps() {
+			if s := m.step(i); s.from <= own.from && own.to <= s.to {
+				m.loops = append(m.loops, m.loopAt(own, s, value, passes))
+				return
+			}
+		}
 	}
-	passes := float64((run.to-run.from)/period) / more
-	if n := len(m.loops); n > 0 && m.loops[n-1].span == (span{from, from + period}) {
-		m.loops[n-1].passes += passes
-		return
-	}
-	m.loops = append(m.loops, m.loopAt(span{from, from + period}, m.step(i), value, passes))
 }
 
 // repeated are the requests of passes that a run at a point makes beyond those recorded. They come before the recorded pass
