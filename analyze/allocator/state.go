@@ -2,7 +2,8 @@ package allocator
 
 import (
 	"cmp"
-	"slices"
+
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Segment is one cudaMalloc'ed range, or the whole address space of an expandable segment, with
@@ -47,7 +48,7 @@ func (a *Allocator) Segments() []Segment {
 		}
 		out = append(out, seg)
 	}
-	slices.SortFunc(out, func(x, y Segment) int { return cmp.Compare(x.Addr, y.Addr) })
+	sorting.By(out, func(x, y Segment) int { return cmp.Compare(x.Addr, y.Addr) })
 	return out
 }
 

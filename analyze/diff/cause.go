@@ -116,7 +116,8 @@ func causes(r *Result) []Cause {
 	}
 	if i > 0 {
 		first := s.out[i]
-		s.out = slices.Insert(slices.Delete(s.out, i, i+1), 0, first)
+		copy(s.out[1:], s.out[:i])
+		s.out[0] = first
 	}
 	return s.out
 }

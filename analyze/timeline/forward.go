@@ -6,6 +6,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/allocator"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Forward rebuilds memory event by event from the start that a Survey found, as Build does with all events at hand, and
@@ -236,7 +237,7 @@ func (f *Forward) Finish(into *snapshot.Snapshot) snapshot.WindowTrace {
 		f.ends.settle(int32(row), &f.t.Lives[row])
 	}
 	for _, m := range []*moment{&f.begins, &f.ends} {
-		slices.SortFunc(m.list, func(a, b snapshot.OlderBlock) int { return cmp.Compare(a.Address, b.Address) })
+		sorting.By(m.list, func(a, b snapshot.OlderBlock) int { return cmp.Compare(a.Address, b.Address) })
 	}
 	f.out.Older = f.begins.list
 	f.out.Overlaps, f.out.Outside = f.r.checks.Overlaps, f.out.Outside+f.r.checks.OutsideSegments

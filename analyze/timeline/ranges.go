@@ -8,6 +8,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/allocator"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Ranges are disjoint reserved ranges by address.
@@ -109,7 +110,7 @@ func finalRanges(s *snapshot.Snapshot, t *Timeline) Ranges {
 			t.Checks.UntiledSegments++
 		}
 	}
-	slices.SortStableFunc(rs, func(a, b Range) int { return cmp.Compare(a.Addr, b.Addr) })
+	sorting.Stable(rs, func(a, b Range) int { return cmp.Compare(a.Addr, b.Addr) })
 	kept := rs[:0]
 	for _, r := range rs {
 		if n := len(kept); n > 0 && kept[n-1].End() > r.Addr {

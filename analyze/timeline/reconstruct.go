@@ -7,6 +7,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/allocator"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // gaps is what reconstruct could not tell for certain.
@@ -154,7 +155,7 @@ func (b *builder) undoRemove(now *Ranges, i int, r Range) {
 // forward finds when the ranges were used whose time is not known, and which blocks lie in none.
 func (b *builder) forward() {
 	t := b.t
-	slices.SortStableFunc(b.stays, func(x, y stay) int { return cmp.Compare(x.from, y.from) })
+	sorting.Stable(b.stays, func(x, y stay) int { return cmp.Compare(x.from, y.from) })
 	for k := range t.Initially {
 		r := t.Initially[k]
 		b.add(&r, int32(len(b.stays)))
@@ -291,10 +292,10 @@ func (b *builder) finish() gaps {
 			initial = append(initial, st.Range)
 		}
 	}
-	slices.SortFunc(initial, func(x, y Range) int { return cmp.Compare(x.Addr, y.Addr) })
+	sorting.By(initial, func(x, y Range) int { return cmp.Compare(x.Addr, y.Addr) })
 	t.Initially = initial
 	b.block()
-	slices.SortStableFunc(b.changes, func(x, y Change) int {
+	sorting.Stable(b.changes, func(x, y Change) int {
 		return cmp.Or(cmp.Compare(x.Event, y.Event), cmp.Compare(b.phase(&x), b.phase(&y)))
 	})
 	t.Changes = b.changes

@@ -63,7 +63,7 @@ func (j *judge) imbalance(devices []Facts) {
 		o := &j.findings[i]
 		if o.ID == "oom" && o.Device == v.Fullest && o.Status == finding.Capacity {
 			o.Because("%s", f.Title)
-			o.Next = slices.Insert(o.Next, 0, f.Next[0])
+			o.Next = append(f.Next[:1:1], o.Next...)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Edits are the requests of another program that runs like a recorded one. Sizes and Ends are by row of
@@ -170,10 +171,11 @@ func (x *editor) marks() {
 			x.ends = append(x.ends, op{l.Freed, row, opFree})
 		}
 	}
-	slices.SortStableFunc(x.before, func(a, b turn) int {
-		return cmp.Or(cmp.Compare(a.event, b.event), cmp.Compare(a.turn, b.turn), cmp.Compare(b.kind, a.kind))
+	sorting.By(x.before, func(a, b turn) int {
+		return cmp.Or(cmp.Compare(a.event, b.event), cmp.Compare(a.turn, b.turn), cmp.Compare(b.kind, a.kind),
+			cmp.Compare(a.row, b.row))
 	})
-	slices.SortStableFunc(x.ends, func(a, b op) int { return cmp.Compare(a.event, b.event) })
+	sorting.By(x.ends, func(a, b op) int { return cmp.Or(cmp.Compare(a.event, b.event), cmp.Compare(a.row, b.row)) })
 }
 
 // merge makes the operations.

@@ -7,6 +7,7 @@ import (
 	"github.com/snapana/snapana/analyze/allocator"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // place is a segment as it lay at some moment, and the rows that live in it.
@@ -50,7 +51,7 @@ func (x *extractor) places(st *timeline.State) []place {
 		pl.Size = (int64(at-pl.Addr) + addressSpace) / granule * granule
 		pl.gap(pl.Addr+uint64(pl.Size), at, allocator.Unmapped)
 	}
-	slices.SortStableFunc(out, func(a, b place) int { return cmp.Compare(a.Addr, b.Addr) })
+	sorting.Stable(out, func(a, b place) int { return cmp.Compare(a.Addr, b.Addr) })
 	return out
 }
 

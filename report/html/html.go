@@ -28,7 +28,6 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 
@@ -203,7 +202,7 @@ func (p *document) leaveOut(live *page.Packed) bool {
 	if p.served {
 		more = " Zoom in to load them."
 	}
-	p.Notes = slices.Insert(p.Notes, 0, analyze.Note{Level: "missing", Text: say + more})
+	p.Notes = append([]analyze.Note{{Level: "missing", Text: say + more}}, p.Notes...)
 	return true
 }
 

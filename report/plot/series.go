@@ -45,8 +45,10 @@ func panels(r *analyze.Stats) (out []panel, more int) {
 			if len(r.Files) > 1 {
 				name += ", " + chart.ClipLeft(chart.Plain(f.Info.Name), 50)
 			}
-			if out = append(out, panel{j, name}); j == main {
-				out = slices.Insert(out[:len(out)-1], 0, panel{j, name})
+			out = append(out, panel{j, name})
+			if j == main {
+				copy(out[1:], out)
+				out[0] = panel{j, name}
 			}
 		}
 	}
