@@ -15,19 +15,20 @@ func convolutions(s *snapshot.Snapshot) []bool {
 	})
 }
 
-// attentions tells the stacks of attention, and of a softmax that its code calls.
+// attentions tells the stacks of attention, of a softmax that its code calls, and of distances.
 func attentions(s *snapshot.Snapshot) []bool {
-	return stacksWith(s, func(file, name string) bool {
-		return strings.Contains(name, "attention") || strings.Contains(name, "softmax") && !strings.Contains(name, "log_softmax")
+	return stacksWith(s, func(_, name string) bool {
+		return strings.Contains(name, "attention") || strings.Contains(name, "cdist") ||
+			strings.Contains(name, "softmax") && !strings.Contains(name, "log_softmax")
 	})
 }
 
-// layers tells the stacks of layers that make something of each token alone.
+// layers tells the stacks of layers that make something of each token alone, those within attention too.
 func layers(s *snapshot.Snapshot) []bool {
 	files := []string{"linear.py", "normalization.py", "sparse.py", "rnn.py", "conv.py", "batchnorm.py", "pooling.py"}
 	return stacksWith(s, func(file, name string) bool {
 		at := strings.LastIndex(file, "torch/nn/modules/")
-		return at >= 0 && slices.Contains(files, file[at+len("torch/nn/modules/"):])
+		return strings.HasPrefix(name, "_in_projection") || at >= 0 && slices.Contains(files, file[at+len("torch/nn/modules/"):])
 	})
 }
 

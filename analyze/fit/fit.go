@@ -3,10 +3,11 @@
 //
 //  1. Recordings are aligned (align.go, match.go): which request of one is the same call of the program as which of
 //     another, by stack, step and order. They may have different numbers of requests, for kernels take other temporaries.
+//     Those that cannot be aligned are left aside (aside.go).
 //  2. Each request gets a law (law.go): the simplest sum of powers of the values that gives its recorded sizes to the byte.
 //     A law is proven when it has fewer coefficients than there are sizes. Where none fits it is an estimate with bounds.
 //  3. The recording nearest to a value is replayed with the sizes that the laws give there (predict.go), from an allocator
-//     that has nothing reserved, by package whatif.
+//     that has nothing reserved, by package whatif. One that begins in the middle of the run gets a beginning (midway.go).
 //  4. What was recorded is predicted from the other recordings, which tells how good that is (result.go).
 //
 // What a replay cannot know is what the program would do at another value that it did not do at the recorded ones: other
@@ -88,6 +89,7 @@ type Recorded struct {
 	AllocatedPeak int64   `json:"allocated_peak"`
 	Failed        bool    `json:"failed"`  // it ran out of memory: its trace ends early
 	Matched       float64 `json:"matched"` // share of its requests that the others have too
+	Aside         bool    `json:"aside"`   // it can hardly be aligned with the others: no law is made of it
 }
 
 // Check is a recording that was predicted from others.
@@ -168,7 +170,7 @@ func refuse(format string, args ...any) error { return &Refusal{Why: fmt.Sprintf
 // Ask answers a question about recordings of one program. The error is a Refusal where they do not go together; else
 // ctx's, when it ends.
 func Ask(ctx context.Context, inputs []*Input, q Question) (*Result, error) {
-	f := &fitter{ctx: ctx, q: q, terms: terms(len(q.Names)), matches: map[[2]int][]int32{}, mosts: map[mostKey]int64{}}
+	f := &fitter{ctx: ctx, q: q, terms: terms(q.Names), matches: map[[2]int][]int32{}, mosts: map[mostKey]int64{}}
 	if err := f.prepare(inputs); err != nil {
 		return nil, err
 	}
@@ -181,6 +183,7 @@ type fitter struct {
 	q     Question
 	terms []term
 	all   []*recording
+	aside []*recording // those that can hardly be aligned with the others
 	notes []string
 
 	conf     allocator.Conf
@@ -250,8 +253,15 @@ func (f *fitter) prepare(inputs []*Input) error {
 			return refuse("%s and %s were recorded under different allocator settings: %q and %q", first.label, name,
 				first.program.Recorded.Text, r.program.Recorded.Text)
 		case (r.warm == 0) != (first.warm == 0):
-			return refuse("one of %s and %s begins with the program, the other later; record both alike", first.label,
-				name)
+			begins, later := first, r
+			if r.warm == 0 {
+				begins, later = r, first
+			}
+			how := "later"
+			if later.midway() {
+				how = "in the middle of the run, as where its events were more than max_entries"
+			}
+			return refuse("%s begins with the program and %s %s; record both alike", begins.label, later.label, how)
 		}
 	}
 	if !slices.ContainsFunc(f.all, func(r *recording) bool { return !r.failed() }) {
@@ -273,6 +283,7 @@ func (f *fitter) prepare(inputs []*Input) error {
 		return refuse("%s are not of one program: only %.0f%% of their allocations have the same stack", names(f.all),
 			100*common(f.all))
 	}
+	f.leaveAside()
 	f.models = make([]*model, len(f.all))
 	f.conf = first.program.Recorded.Conf
 	if f.q.Settings != nil {
@@ -349,12 +360,17 @@ func (f *fitter) modelOf(k, without int) *model {
 		if j == k || j == without {
 			continue
 		}
-		p, ok := f.matches[[2]int{k, j}]
-		if !ok {
-			p = match(f.all[k], o, f.terms)
-			f.matches[[2]int{k, j}] = p
-		}
-		others, partners = append(others, o), append(partners, p)
+		others, partners = append(others, o), append(partners, f.partners(k, j))
 	}
 	return newModel(f.all[k], others, partners, f.terms, valueOf(f.q.Names[0]))
+}
+
+// partners are those that the rows of a recording have in another.
+func (f *fitter) partners(k, j int) []int32 {
+	p, ok := f.matches[[2]int{k, j}]
+	if !ok {
+		p = match(f.all[k], f.all[j], f.terms)
+		f.matches[[2]int{k, j}] = p
+	}
+	return p
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // value is what the number says that a recording was made with, as far as its name tells.
@@ -14,7 +15,11 @@ const (
 	count  value = iota // of anything, such as tokens
 	batch               // of items that are worked on together
 	pixels              // the side of images
+	widths              // a size of the model itself
 )
+
+// few is a number of items that nearly all sizes can be divided by, and mostly by its square.
+const few = 16
 
 func valueOf(name string) value {
 	name = strings.ToLower(name)
@@ -24,6 +29,9 @@ func valueOf(name string) value {
 		return batch
 	case name == "res", has("side"), has("image"), has("img"), has("resolution"), has("crop"), has("pixel"):
 		return pixels
+	case has("hidden"), has("width"), has("dim"), has("channel"), has("layer"), has("depth"), has("head"), has("vocab"),
+		has("embed"), has("class"), has("expert"):
+		return widths
 	}
 	return count
 }
@@ -48,7 +56,6 @@ func tokens(side, patch int64) int64 { return side/patch*(side/patch) + 1 }
 // findPatch finds the side of the patches into which a vision transformer divides an image, 0 for none: the one by whose
 // tokens the sizes of most bytes that it leaves can be divided.
 func (g *guesser) findPatch() {
-	const few = 16
 	at := g.At[0]
 	var most, all int64
 	for n, count := range g.left {
@@ -70,37 +77,73 @@ func (g *guesser) findPatch() {
 	}
 }
 
-// findPairs finds the sizes of what is made of all pairs, with four bytes for each: of tokens, where attention makes it or
-// a softmax; of the items of a batch, or of two views of each, where the program's own code makes it. No layer makes it of
-// single ones, and no program moves it to the device.
+// oneByOne reports whether steps may make one pass of a loop for each item of the value, so that a pass is as large for any: of
+// nearly all requests of the middle step there are as many.
+func (g *guesser) oneByOne() bool {
+	const nearly = 0.95
+	s := g.step(g.numSteps() / 2)
+	rows := between(s.from, s.to)
+	for _, period := range g.distances(rows) {
+		f := g.fold(rows, period)
+		all := 0
+		for _, l := range f.loops {
+			if int64(l.count) == g.At[0] {
+				all += l.count * period
+			}
+		}
+		if float64(all) >= nearly*float64(len(rows)) {
+			return true
+		}
+	}
+	return false
+}
+
+// findPairs finds the sizes of what is made of all pairs, with four bytes for each: of tokens, where attention makes it, a
+// softmax or a distance; of the items of a batch, or of two views of each, where the program's own code makes it. No layer
+// makes it of single ones, and no program moves it to the device.
 func (g *guesser) findPairs() {
 	at, lives := g.At[0], g.Timeline.Lives
-	if at > math.MaxInt32 {
+	if at > math.MaxInt32 || g.value == count && at < few {
 		return
 	}
-	attends, layers, drops := attentions(g.Snapshot), layers(g.Snapshot), dropouts(g.Snapshot)
-	for row := g.bounds[0]; row < len(lives); row++ {
-		n, stack := lives[row].Requested, lives[row].Stack
+	each := func(visit func(row int, n int64, stack snapshot.StackID)) {
+		for row := g.bounds[0]; row < len(lives); row++ {
+			visit(row, lives[row].Requested, lives[row].Stack)
+		}
+	}
+	attends := attentions(g.Snapshot)
+	each(func(row int, n int64, stack snapshot.StackID) {
 		switch {
-		case g.value == count:
-			g.pairs[n] = g.pairs[n] || attends[stack] && n%(4*at*at) == 0
-		case n == 4*at*at, n == 4*(2*at)*(2*at):
+		case g.value == count && n%(4*at*at) == 0:
+			g.pairs[n] = g.pairs[n] || attends[stack]
+		case g.value == batch && (n == 4*at*at || n == 4*(2*at)*(2*at)):
 			use, _ := g.uses.Of(int32(row))
 			phase := g.phase(stack)
 			g.pairs[n] = g.pairs[n] || use != category.Input && (phase == "" || phase == "forward")
 		}
-	}
-	for row := g.bounds[0]; row < len(lives); row++ {
-		if layers[lives[row].Stack] && !g.inside(row) {
-			delete(g.pairs, lives[row].Requested)
+	})
+	layers, drops := layers(g.Snapshot), dropouts(g.Snapshot)
+	each(func(row int, n int64, stack snapshot.StackID) {
+		if layers[stack] && !g.inside(row) {
+			delete(g.pairs, n)
 			if g.value == count && g.casts != nil { // of single precision, as of a norm
-				delete(g.pairs, 2*lives[row].Requested)
+				delete(g.pairs, 2*n)
 			}
 		}
+	})
+	least, most := int64(math.MaxInt64), int64(0)
+	for n := range g.pairs {
+		least = min(least, n)
 	}
-	for row := g.bounds[0]; row < len(lives); row++ {
-		if n := lives[row].Requested; drops[lives[row].Stack] && g.pairs[4*n] {
+	for n := range g.left {
+		most = max(most, n)
+	}
+	each(func(row int, n int64, stack snapshot.StackID) {
+		switch {
+		case drops[stack] && g.pairs[4*n]:
 			g.pairs[n] = true // a byte for each, of what is kept
+		case g.value == count && g.phase(stack) == "backward" && n > most && n%least == 0 && g.params[n] == 0:
+			g.pairs[n] = true // several values for each, of what forward only looks at
 		}
-	}
+	})
 }

@@ -19,12 +19,25 @@ const mostNames = 2
 // term is a monomial of the values, as powers of each.
 type term [mostNames]uint8
 
-// terms are the monomials that requests are made of, the likelier ones first.
-func terms(names int) []term {
-	if names == 1 {
-		return []term{{0}, {1}, {2}}
+// terms are the monomials that requests are made of, the likelier ones first. What is made of all pairs of an image's pixels goes
+// with the fourth power of its side.
+func terms(names []string) []term {
+	out := []term{{0}, {1}, {2}}
+	if len(names) > 1 {
+		out = []term{{0, 0}, {1, 0}, {0, 1}, {1, 1}, {0, 2}, {2, 0}, {1, 2}, {2, 1}}
 	}
-	return []term{{0, 0}, {1, 0}, {0, 1}, {1, 1}, {0, 2}, {2, 0}, {1, 2}, {2, 1}}
+	for i, name := range names {
+		if valueOf(name) != pixels {
+			continue
+		}
+		pairs := term{}
+		pairs[i] = 4
+		if out = append(out, pairs); len(names) > 1 {
+			pairs[1-i] = 1
+			out = append(out, pairs)
+		}
+	}
+	return out
 }
 
 // of is the value of a term at a point, the highest number where it is more.
@@ -41,6 +54,9 @@ func (m term) of(p Point) int64 {
 	}
 	return n
 }
+
+// ofPixels tells a term of all pairs of an image's pixels, which nothing but such goes with. It comes behind the others.
+func (m term) ofPixels() bool { return m[0] == 4 || m[1] == 4 }
 
 func (m term) degree() int { return int(m[0]) + int(m[1]) }
 
@@ -131,6 +147,9 @@ func findLaw(all []term, points []Point, sizes []int64) *law {
 			return along(m, sizes[0], points[0])
 		}
 	}
+	if l := oneLess(all, points, sizes); l != nil {
+		return l
+	}
 	for n := 2; n <= 3 && n <= distinct; n++ {
 		unit := 1.0
 		if n < distinct && distinct >= 2*n-1 { // sizes enough for half bytes, and shares of patches
@@ -151,6 +170,28 @@ func findLaw(all []term, points []Point, sizes []int64) *law {
 	for _, pick := range squares(len(points[0])) {
 		if l := solve(pick, points, sizes, 0); l != nil && distinct > len(pick) {
 			return l
+		}
+	}
+	return nil
+}
+
+// oneLess finds the law of sizes that go with one less than a value, as all tokens but the first do, or the last.
+func oneLess(all []term, points []Point, sizes []int64) *law {
+	for _, m := range all {
+		for i := range points[0] {
+			if m[i] != 1 || slices.ContainsFunc(points, func(p Point) bool { return p[i] < 2 }) {
+				continue
+			}
+			less := make([]Point, len(points))
+			for k, p := range points {
+				less[k] = slices.Clone(p)
+				less[k][i]--
+			}
+			if n := m.of(less[0]); goesWith(m, less, sizes) && sizes[0]%n == 0 {
+				without := m
+				without[i] = 0
+				return &law{parts: []part{{m, float64(sizes[0] / n)}, {without, -float64(sizes[0] / n)}}}
+			}
 		}
 	}
 	return nil
@@ -192,7 +233,7 @@ func picks(all []term, n int) (out [][]term) {
 			out = append(out, slices.Clone(chosen))
 			return
 		}
-		for i := from; i < len(all); i++ {
+		for i := from; i < len(all) && !all[i].ofPixels(); i++ {
 			pick(i+1, append(chosen, all[i]))
 		}
 	}

@@ -18,6 +18,8 @@ func TestLaws(t *testing.T) {
 		"quadratic":    {line, func(p Point) int64 { return 512 + 4*p[0] + 16*p[0]*p[0] }, exact},
 		"of two":       {line[:2], func(p Point) int64 { return 512 + 1000*p[0] }, exact},
 		"triples":      {[]Point{{16}, {32}}, func(p Point) int64 { return 4 * p[0] * p[0] * p[0] }, proven},
+		"one less":     {line[:2], func(p Point) int64 { return 128000 * (p[0] - 1) }, proven},
+		"next tokens":  {plane, func(p Point) int64 { return 4 * p[0] * (p[1] - 1) }, proven},
 		"attention":    {plane, func(p Point) int64 { return 32 * p[0] * p[1] * p[1] }, proven},
 		"tokens":       {plane, func(p Point) int64 { return 768 * p[0] * p[1] }, proven},
 		"one more":     {plane, func(p Point) int64 { return 768 * p[0] * (p[1] + 1) }, proven},
@@ -27,7 +29,7 @@ func TestLaws(t *testing.T) {
 		for _, p := range c.points {
 			sizes = append(sizes, c.size(p))
 		}
-		l := findLaw(terms(names), c.points, sizes)
+		l := findLaw(terms([]string{"batch", "seq"}[:names]), c.points, sizes)
 		if l == nil || l.kind != c.kind {
 			t.Errorf("%s: %+v", name, l)
 			continue
@@ -38,10 +40,13 @@ func TestLaws(t *testing.T) {
 			}
 		}
 	}
-	if l := findLaw(terms(1), line, []int64{1000, 1700, 1900}); l != nil {
+	if l := findLaw(terms([]string{"side"}), []Point{{128}, {192}}, []int64{1 << 19, 81 << 15}); l == nil || l.at(Point{256}) != 1<<23 {
+		t.Errorf("all pairs of an image's pixels: %+v", l)
+	}
+	if l := findLaw(terms([]string{"seq"}), line, []int64{1000, 1700, 1900}); l != nil {
 		t.Errorf("a law of noise: %+v", l)
 	}
-	if l := findLaw(terms(1), []Point{{8}, {16}}, []int64{512 << 10, 4 << 20}); l != nil && l.at(Point{64}) > 64<<20 {
+	if l := findLaw(terms([]string{"seq"}), []Point{{8}, {16}}, []int64{512 << 10, 4 << 20}); l != nil && l.at(Point{64}) > 64<<20 {
 		t.Errorf("triples of two layers' sizes: %+v", l)
 	}
 }
@@ -61,7 +66,7 @@ func TestBuffers(t *testing.T) {
 // TestFarValues holds that products of values that are too high stay high.
 func TestFarValues(t *testing.T) {
 	far := Point{1 << 24, 1 << 24}
-	for _, m := range terms(2) {
+	for _, m := range terms([]string{"batch", "seq"}) {
 		if n := m.of(far); m != (term{}) && n < 1<<24 {
 			t.Errorf("%v: %d", m, n)
 		}

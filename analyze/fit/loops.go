@@ -15,10 +15,13 @@ type loop struct {
 	first, end int32 // its events, without the last
 	value      int   // of Point, which the number of passes goes with
 	passes     float64
+	// Undoes is the first row of the pass that gives up what the pass of a loop before this one kept, -1 for none. The pass
+	// is the one behind it then, so that those that are added come between.
+	undoes int
 }
 
 // mostCopies bounds the requests that are added to a run. Where there were more each stands for several.
-const mostCopies = 1 << 17
+const mostCopies = 1 << 19
 
 // findLoops finds the passes that a recording has more than another with a lower value, in each of its steps, or where it has
 // the lowest itself those that another has more. Which pass of a loop that is does not matter.
@@ -104,7 +107,7 @@ func (r *recording) repeats(run, within span, partners []int32) *repeats {
 		if x.all.from == x.all.to {
 			continue
 		}
-		if x.all.to += period; x.all.to < run.to {
+		if x.all.to += period; x.all.to < run.to || x.all.to-x.all.from < 2*period {
 			continue
 		}
 		for row := x.all.from; row < x.all.to; row++ {
@@ -127,7 +130,7 @@ func (r *recording) repeats(run, within span, partners []int32) *repeats {
 
 // loopAt is the loop with a pass at those rows.
 func (m *model) loopAt(pass, within span, value int, passes float64) loop {
-	l := loop{all: pass, value: value, passes: passes}
+	l := loop{all: pass, value: value, passes: passes, undoes: -1}
 	n := pass.to - pass.from
 	for again := true; again && l.all.from-n >= within.from; {
 		for row := l.all.from - n; row < l.all.from && again; row++ {
@@ -144,6 +147,9 @@ func (m *model) loopAt(pass, within span, value int, passes float64) loop {
 		if again {
 			l.all.to += n
 		}
+	}
+	if l.all.to-l.all.from >= 3*n { // what the last one keeps lives on behind the loop, and what others do until the next
+		pass = span{l.all.to - 2*n, l.all.to - n}
 	}
 	m.setPass(&l, pass)
 	return l
@@ -175,6 +181,9 @@ func (m *model) pairLoops() {
 			l := &m.loops[j]
 			from, n := l.all.from, l.to-l.from
 			for from+2*n <= l.all.to && m.bornBy(from+n) <= end {
+				from += n
+			}
+			if l.undoes = from; from+2*n <= l.all.to {
 				from += n
 			}
 			m.setPass(l, span{from, from + n})
@@ -225,9 +234,9 @@ func (m *model) borrowLoop(x *repeats, mine []int32, value int, more float64) {
 	}
 }
 
-// repeated are the requests of passes that a run at a point makes beyond those recorded. They come before the recorded pass
-// of their loop; what a pass keeps for the backward one is freed by that, in reverse order.
-func (m *model) repeated(p Point, by []int64) (out []whatif.Life) {
+// repeat adds the requests of passes that a run at a point makes beyond those recorded. They come before the recorded pass of
+// their loop; what a pass keeps for the backward one is freed by that, in reverse order.
+func (m *model) repeat(p Point, by []int64, e *whatif.Edits) {
 	copies := make([]int32, len(m.loops))
 	rows := 0.0
 	for i := range m.loops {
@@ -241,12 +250,16 @@ func (m *model) repeated(p Point, by []int64) (out []whatif.Life) {
 	for i := range m.loops {
 		l := &m.loops[i]
 		size := l.end - l.first
-		if int64(copies[i])*int64(size) > math.MaxInt32/2 {
+		if copies[i] == 0 || int64(copies[i])*int64(size) > math.MaxInt32/2 {
 			continue
 		}
-		share := m.times(l, p) / max(float64(copies[i]), 1)
+		m.passOn(l, e)
+		share := m.times(l, p) / float64(copies[i])
 		for k := range copies[i] {
 			for row := l.from; row < l.to; row++ {
+				if e.Sizes[row] == whatif.Dropped {
+					continue
+				}
 				life := &m.Timeline.Lives[row]
 				end := life.GivenUp()
 				x := whatif.Life{Born: l.first, Turn: k*size + life.Born - l.first + 1, Freed: end, Like: int32(row),
@@ -261,18 +274,32 @@ func (m *model) repeated(p Point, by []int64) (out []whatif.Life) {
 				case end < l.end+size:
 					x.Freed = l.first + end - l.end
 				default:
-					j := slices.IndexFunc(m.loops, func(o loop) bool { return o.first <= end && end < o.end })
+					j := slices.IndexFunc(m.loops, func(o loop) bool {
+						return o.undoes >= 0 && m.bornBy(o.undoes) <= end && end < m.bornBy(o.undoes+o.to-o.from)
+					})
 					if j > i && copies[j] > 0 {
 						o := &m.loops[j]
 						last := max(copies[j]-1-k, 0)
-						x.Freed, x.Until = o.first, last*(o.end-o.first)+end-o.first+1
+						x.Freed, x.Until = o.first, last*(o.end-o.first)+end-m.bornBy(o.undoes)+1
 					}
 				}
-				out = append(out, x)
+				e.Added = append(e.Added, x)
 			}
 		}
 	}
-	return out
+}
+
+// passOn lets the first added pass give up what the recorded one gives up of that before it, such as what a variable has until
+// it is bound anew.
+func (m *model) passOn(l *loop, e *whatif.Edits) {
+	for row := max(l.from-(l.to-l.from), l.all.from, m.warm); row < l.from; row++ {
+		life := &m.Timeline.Lives[row]
+		if end := life.GivenUp(); l.first <= end && end < l.end && e.Sizes[row] != whatif.Dropped {
+			e.Added = append(e.Added, whatif.Life{Born: life.Born, Freed: l.first, Until: end - l.first + 1, Bytes: e.Sizes[row],
+				Like: int32(row)})
+			e.Sizes[row] = whatif.Dropped
+		}
+	}
 }
 
 // left takes the passes out of sizes that a run at a point does not make: all but one at most.
@@ -283,6 +310,9 @@ func (m *model) left(p Point, sizes []int64) {
 		pass := l.to - l.from
 		n := int(min(max(fewer, 0)*float64(pass), float64(l.all.to-l.all.from-pass)))
 		from := max(l.to-n, l.all.from)
+		if l.undoes >= 0 {
+			from = min(l.undoes, l.all.to-n)
+		}
 		for row := from; row < from+n; row++ {
 			sizes[row] = whatif.Dropped
 		}

@@ -114,7 +114,7 @@ type turn struct{ nth, of int }
 
 // turns are the places of runs of rows. They are not known of requests without a stack, which may be of any code.
 func (r *recording) turns(runs []int) []turn {
-	out := make([]turn, len(runs)-1)
+	out := make([]turn, len(runs))
 	for from := 0; from < len(out); {
 		to := from + 1
 		for to < len(out) && r.stackOf(runs[to]) == r.stackOf(runs[from]) {
@@ -131,55 +131,96 @@ func (r *recording) turns(runs []int) []turn {
 }
 
 // spans aligns rows of both. Where they differ in too much to be looked over a loop over the items of a batch may be why: then
-// what it repeats counts once, if the rest is little enough.
+// what it repeats counts once, if the rest is little enough, be it one request or many: as more of them are paired.
 func (m *matcher) spans(a, b span) {
 	pairs, all := m.pairs(a, b, true)
 	if !all {
-		if once, all := m.pairs(a, b, false); all {
+		if once, few := m.pairs(a, b, false); few {
 			pairs = once
+		}
+		rows := 0
+		for _, p := range pairs {
+			rows += p.rows
+		}
+		if x := m.fold(a, b); x != nil && x.count() > rows {
+			m.unfold(x)
+			return
 		}
 	}
 	x, y := a.from, b.from // behind the last pair
 	for _, p := range pairs {
-		m.gap(span{x, p.a}, span{y, p.b})
+		m.gap(between(x, p.a), between(y, p.b))
 		for k := range p.rows {
 			m.partners[p.a+k] = int32(p.b + k)
 		}
 		x, y = p.a+p.rows, p.b+p.rows
 	}
-	m.gap(span{x, a.to}, span{y, b.to})
+	m.gap(between(x, a.to), between(y, b.to))
+}
+
+// between are the rows from one on, before another.
+func between(from, to int) []int {
+	out := make([]int, to-from)
+	for i := range out {
+		out[i] = from + i
+	}
+	return out
 }
 
 // pair is rows that follow each other in both recordings, from a and b on.
 type pair struct{ a, b, rows int }
 
-// pairs aligns runs of rows, or single ones: code that asks as often in both does so in the same order, whatever the sizes. It
-// reports whether it looked all differences over.
+// pairs aligns runs of rows, or single ones. It reports whether it looked all differences over.
 func (m *matcher) pairs(a, b span, single bool) (out []pair, all bool) {
 	runsA, runsB := m.a.runs(a, single), m.b.runs(b, single)
-	turnsA, turnsB := m.a.turns(runsA), m.b.turns(runsB)
-	livesA, livesB := m.a.Timeline.Lives, m.b.Timeline.Lives
-	all = align(len(runsA)-1, len(runsB)-1, func(i, j int) bool {
-		x, y := runsA[i], runsB[j]
-		return m.a.stackOf(x) == m.b.stackOf(y) &&
-			(turnsA[i] == turnsB[j] && turnsA[i].of > 0 || m.scales(livesA[x].Requested, livesB[y].Requested))
-	}, func(i, j int) {
+	all = m.inOrder(runsA[:len(runsA)-1], runsB[:len(runsB)-1], func(i, j int) {
 		out = append(out, pair{runsA[i], runsB[j], min(runsA[i+1]-runsA[i], runsB[j+1]-runsB[j])})
 	})
 	return out, all
 }
 
+// inOrder gives the pairs of rows of both that are of the same call, in order: code that asks as often in both does so in the
+// same order, whatever the sizes. It reports whether it looked all differences over.
+func (m *matcher) inOrder(a, b []int, give func(i, j int)) bool {
+	turnsA, turnsB := m.a.turns(a), m.b.turns(b)
+	livesA, livesB := m.a.Timeline.Lives, m.b.Timeline.Lives
+	back := m.a.midway() || m.b.midway() // where they begin is chance
+	place := func(i, j int) (int, int) {
+		if back {
+			return len(a) - 1 - i, len(b) - 1 - j
+		}
+		return i, j
+	}
+	var found [][2]int
+	all := align(len(a), len(b), func(i, j int) bool {
+		i, j = place(i, j)
+		x, y := a[i], b[j]
+		return m.a.stackOf(x) == m.b.stackOf(y) &&
+			(turnsA[i] == turnsB[j] && turnsA[i].of > 0 || m.scales(livesA[x].Requested, livesB[y].Requested))
+	}, func(i, j int) {
+		i, j = place(i, j)
+		found = append(found, [2]int{i, j})
+	})
+	if back {
+		slices.Reverse(found)
+	}
+	for _, f := range found {
+		give(f[0], f[1])
+	}
+	return all
+}
+
 // gap pairs what lies between rows that have partners, of the same code: in order, or where there are more on one side
 // those whose sizes are likelier.
-func (m *matcher) gap(a, b span) {
-	if a.from == a.to || b.from == b.to {
+func (m *matcher) gap(a, b []int) {
+	if len(a) == 0 || len(b) == 0 {
 		return
 	}
 	mine, theirs := map[int32][]int{}, map[int32][]int{}
-	for row := a.from; row < a.to; row++ {
+	for _, row := range a {
 		mine[m.a.stackOf(row)] = append(mine[m.a.stackOf(row)], row)
 	}
-	for row := b.from; row < b.to; row++ {
+	for _, row := range b {
 		theirs[m.b.stackOf(row)] = append(theirs[m.b.stackOf(row)], row)
 	}
 	for _, stack := range slices.Sorted(maps.Keys(mine)) {

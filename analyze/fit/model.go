@@ -166,6 +166,7 @@ func (m *model) sizes(p Point, s side) []int64 {
 func (m *model) peak(p Point, s side) (most int64, event int) {
 	sizes := m.sizes(p, s)
 	m.left(p, sizes)
+	m.cutOff(sizes)
 	var sum int64
 	for row := range m.warm {
 		sum += sizes[row]
@@ -272,7 +273,7 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term) {
 				v = &observed{row: int32(row), least: 1, most: 1, laws: map[int32]bool{}}
 				of[k] = v
 			}
-			v.add(m, row, size, its)
+			v.add(m, row, size, its, steps)
 		}
 	}
 	const good = 25 // of so many bytes one
@@ -328,7 +329,7 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term) {
 }
 
 // add adds a row.
-func (v *observed) add(m *model, row int, size, its func(int) float64) {
+func (v *observed) add(m *model, row int, size, its func(int) float64, steps bool) {
 	q := size(row) / size(int(v.row))
 	v.least, v.most = min(v.least, q), max(v.most, q)
 	v.own += size(row)
@@ -342,7 +343,7 @@ func (v *observed) add(m *model, row int, size, its func(int) float64) {
 		v.pairs++
 	}
 	switch l := m.laws[m.of[row]]; {
-	case !m.sound(m.of[row]):
+	case l.kind != proven || steps && !m.sound(m.of[row]):
 		v.unproven++
 		v.laws[m.of[row]] = true
 	case len(l.parts) == 1:
@@ -362,6 +363,9 @@ func (m *model) sound(id int32) bool {
 func nearestTerm(all []term, a, b Point, ratio float64) term {
 	best, least := all[1], math.Inf(1)
 	for _, t := range all {
+		if t.ofPixels() {
+			break
+		}
 		away := math.Abs(math.Log(ratio) - math.Log(float64(t.of(a))/float64(t.of(b))))
 		if t.degree() > 1 {
 			away *= 2

@@ -1,6 +1,7 @@
 package fit_test
 
 import (
+	"math"
 	"testing"
 
 	"github.com/snapana/snapana/analyze/fit"
@@ -12,7 +13,7 @@ import (
 // scan is a program that goes over a sequence in chunks, and over them in reverse for gradients, for which the autograd
 // engine has no stack. Chunks keep a state and a mask.
 func scan(d *build.Device, chunks int) {
-	const state, mask, scratch = 3 << 20, 5 << 18, 7 << 20
+	const state, mask, scratch, hidden = 3 << 20, 5 << 18, 7 << 20, 3 << 18
 	under := func(frames ...string) {
 		d.Stack = build.NewStack(append(frames, "/app/train.py:9:<module>")...)
 	}
@@ -23,12 +24,19 @@ func scan(d *build.Device, chunks int) {
 		under("/app/data.py:5:batch")
 		batch := d.Alloc(2 << 20)
 		var kept []*build.Block
+		var last *build.Block // what a variable has until the next pass sets it anew, the last to the end
 		for range chunks {
 			under("/app/model.py:20:scan", "/app/model.py:12:forward")
+			now := d.Alloc(hidden)
+			if last != nil {
+				d.Free(last)
+			}
+			last = now
 			tmp := d.Alloc(scratch)
 			kept = append(kept, d.Alloc(state), d.Alloc(mask))
 			d.Free(tmp)
 		}
+		d.Free(last)
 		d.Stack = nil
 		grad := d.Alloc(6 << 20)
 		for len(kept) > 0 {
@@ -51,7 +59,8 @@ func scan(d *build.Device, chunks int) {
 }
 
 // TestPasses holds that a loop makes as many passes as the value says, below the lowest recorded one and above the highest:
-// forward, and in the autograd engine, where each pass has requests of the same size.
+// forward, and in the autograd engine, where each pass has requests of the same size. What a variable has from a pass
+// lives on to the next one.
 func TestPasses(t *testing.T) {
 	record := func(chunks int64) *fit.Input {
 		s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) { scan(d, int(chunks)) }))
@@ -66,6 +75,66 @@ func TestPasses(t *testing.T) {
 		want := record(p.At).Timeline
 		if p.AllocatedPeak != want.PeakAllocated.Bytes || p.ReservedPeak != want.PeakReserved.Bytes {
 			t.Errorf("%d chunks: allocated %d, reserved %d, want %d and %d", p.At, p.AllocatedPeak, p.ReservedPeak,
+				want.PeakAllocated.Bytes, want.PeakReserved.Bytes)
+		}
+	}
+}
+
+// meta is a program that goes over tasks, each with far more requests than an alignment looks differences over, and back over
+// what they kept.
+func meta(d *build.Device, tasks int) {
+	const inner, each = 700, 14 // requests, and what is kept of them
+	d.Stack = build.NewStack("/app/meta.py:3:<module>")
+	d.Alloc(4 << 20)
+	for range 3 {
+		var kept []*build.Block
+		d.Stack = build.NewStack("/app/meta.py:9:<module>")
+		var fast *build.Block
+		for range tasks {
+			now := d.Alloc(3 << 20)
+			if fast != nil {
+				d.Free(fast)
+			}
+			fast = now
+			d.Stack = nil
+			for i := range int64(inner) {
+				b := d.Alloc(512 * (1 + i*i%97))
+				if i%(inner/each) == 0 {
+					kept = append(kept, d.Alloc(1<<20+i<<9))
+				}
+				d.Free(b)
+			}
+			d.Stack = build.NewStack("/app/meta.py:9:<module>")
+		}
+		d.Free(fast)
+		d.Stack = nil
+		for len(kept) > 0 {
+			for i := range int64(inner / each) {
+				d.Free(d.Alloc(512 * (1 + (i*i*i+int64(len(kept)%each))%89)))
+			}
+			d.Free(kept[len(kept)-1])
+			kept = kept[:len(kept)-1]
+		}
+	}
+}
+
+// TestLongPasses holds that loops with long passes are told by what of them comes again. Where there are
+// fewer than were recorded, what they keep of each other may be off a little.
+func TestLongPasses(t *testing.T) {
+	record := func(tasks int64) *fit.Input {
+		s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) { meta(d, int(tasks)) }))
+		return &fit.Input{Snapshot: s, Timeline: timeline.Main(s), At: fit.Point{tasks}}
+	}
+	q := fit.Question{Names: []string{"tasks"}, To: []fit.Point{{3}, {8}}}
+	got, err := fit.Ask(t.Context(), []*fit.Input{record(2), record(4)}, q)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range got.Predictions {
+		want := record(p.At).Timeline
+		off := math.Abs(float64(p.AllocatedPeak)/float64(want.PeakAllocated.Bytes) - 1)
+		if off > 0.02 || p.At > 4 && off > 0 || p.ReservedPeak != want.PeakReserved.Bytes {
+			t.Errorf("%d tasks: allocated %d, reserved %d, want %d and %d", p.At, p.AllocatedPeak, p.ReservedPeak,
 				want.PeakAllocated.Bytes, want.PeakReserved.Bytes)
 		}
 	}

@@ -94,9 +94,10 @@ func served(out *whatif.Outcome) bool { return !out.StartFailed && out.First == 
 // segment is the least that the allocator reserves: any request that a recording lacks may be one more.
 const segment = 2 << 20
 
-// unseen is the share by which a peak may be off for each doubling of the values beyond those recorded: kernels take
-// other workspaces. It is as much more as the recordings are nearer to each other than a doubling.
-const unseen = 0.05
+// unseen is the share by which a peak may be off for each doubling of the values beyond those recorded, and each halving
+// below them: kernels take other workspaces, or more of it, and programs other paths. It is more where the recordings are
+// nearer to each other than a doubling.
+const unseen = 0.08
 
 // data is the share by which a peak may be off where sizes depend on the data, and half of it more for each doubling of the
 // values beyond those recorded.
@@ -114,7 +115,11 @@ func (f *fitter) unseen(p Point) float64 {
 	if f.loops() {
 		return looped * (f.doublings(p) + f.halvings(p))
 	}
-	return unseen * f.doublings(p) / min(f.spread(), 1)
+	beyond := f.doublings(p)
+	if len(f.all) > 1 {
+		beyond += f.halvings(p)
+	}
+	return unseen * beyond / math.Sqrt(min(f.spread(), 1))
 }
 
 // spread is by how many doublings the recordings differ, 1 where there is one.
@@ -183,15 +188,22 @@ func (f *fitter) halvings(p Point) float64 {
 // off is the share by which a peak may be higher or lower than predicted at a point.
 func (f *fitter) off(p Point) float64 { return (1+f.marginAt(p))*(1+f.unseen(p)) - 1 }
 
+// begun is the same at least where recordings begin in the middle of the run, and the layout before is not known.
+const begun = 0.08
+
 // marginAt is by what share a prediction may be off.
 func (f *fitter) marginAt(p Point) float64 {
-	if len(f.all) > 1 && f.model(f.nearest(p, -1)).depends {
-		return max(f.margin, data*(1+f.doublings(p)/2))
+	off := f.margin
+	if slices.ContainsFunc(f.all, (*recording).midway) {
+		off = max(off, begun)
 	}
-	if len(f.all) > 1 {
-		return f.margin
+	switch {
+	case len(f.all) == 1:
+		off = max(off, guessed*(1+math.Abs(math.Log2(float64(p[0])/float64(f.all[0].At[0])))))
+	case f.model(f.nearest(p, -1)).depends:
+		off = max(off, data*(1+f.doublings(p)/2))
 	}
-	return guessed * (1 + math.Abs(math.Log2(float64(p[0])/float64(f.all[0].At[0]))))
+	return off
 }
 
 // predict says what a run at a point needs.

@@ -2,13 +2,11 @@ package fit
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/steps"
-	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -16,17 +14,19 @@ import (
 // recording is one file, ready to be aligned with others.
 type recording struct {
 	*Input
-	label   string // the file's name, see labels
-	program *whatif.Program
-	stacks  []int32 // the number of each stack, which the same code has in every file
-	steps   steps.Result
-	warm    int     // rows from before the trace
-	bounds  []int   // rows with which steps begin, and the rows' end
-	prior   int     // rows before the first step
-	gives   []int32 // by event, the row that the program frees with it, -1 for none
-	codes   *attribution.Codes
-	uses    *category.Table // see categories
-	phases  []string        // by stack, see phase
+	label     string // the file's name, see labels
+	program   *whatif.Program
+	stacks    []int32 // the number of each stack, which the same code has in every file
+	rowStacks []int32 // see stackOf
+	steps     steps.Result
+	warm      int     // rows from before the trace
+	bounds    []int   // rows with which steps begin, and the rows' end
+	prior     int     // rows before the first step
+	gives     []int32 // by event, the row that the program frees with it, -1 for none
+	codes     *attribution.Codes
+	uses      *category.Table // see categories
+	phases    []string        // by stack, see phase
+	cut       cut
 }
 
 // categories are what its memory is for.
@@ -41,11 +41,6 @@ func newRecording(in *Input, label string, c *codes) *recording {
 	r := &recording{Input: in, label: label, program: whatif.NewProgram(in.Snapshot, in.Timeline), stacks: c.number(in.Snapshot)}
 	r.prepare()
 	return r
-}
-
-// midway reports whether the trace begins with memory of work that was under way: blocks that it sees freed.
-func (r *recording) midway() bool {
-	return slices.ContainsFunc(r.Timeline.Lives[:r.warm], func(l timeline.Life) bool { return l.Freed >= 0 })
 }
 
 // labels are the files' names, with their places among the files where several have the same.
@@ -65,13 +60,7 @@ func labels(inputs []*Input) []string {
 
 // stackOf is the number of a row's code. Scratch memory of a sum has one of its own: it comes and goes with the values, and
 // few other requests of the autograd engine tell by their stack what they are.
-func (r *recording) stackOf(row int) int32 {
-	n := r.stacks[r.Timeline.Lives[row].Stack]
-	if r.isScratch(row) || row > 0 && r.isScratch(row-1) {
-		return ^n
-	}
-	return n
-}
+func (r *recording) stackOf(row int) int32 { return r.rowStacks[row] }
 
 // isScratch reports whether a row is what a kernel sums in by several blocks of threads, told by what follows: it is asked for
 // with semaphores, the row behind it, which are given up first, and then it is, with nothing between.
@@ -142,6 +131,16 @@ func (c *codes) number(s *snapshot.Snapshot) []int32 {
 // prepare finds the steps of a recording.
 func (r *recording) prepare() {
 	t := r.Timeline
+	r.rowStacks = make([]int32, len(t.Lives))
+	scratch := false
+	for row := range t.Lives {
+		behind := scratch
+		n := r.stacks[t.Lives[row].Stack]
+		if scratch = r.isScratch(row); scratch || behind {
+			n = ^n
+		}
+		r.rowStacks[row] = n
+	}
 	for r.warm < len(t.Lives) && t.Lives[r.warm].Born < 0 {
 		r.warm++
 	}
@@ -167,6 +166,7 @@ func (r *recording) prepare() {
 			r.gives[at] = int32(row)
 		}
 	}
+	r.cut = r.findCut()
 }
 
 // span is a range of rows.

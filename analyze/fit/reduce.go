@@ -3,6 +3,7 @@ package fit
 import (
 	"slices"
 
+	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/whatif"
 )
 
@@ -74,7 +75,7 @@ func (m *model) reductions(others []*recording, partners [][]int32) {
 	constant := func(row int) bool { return isConstant(m.laws[m.of[row]]) }
 	for row := m.warm; row < len(m.of); row++ {
 		n := lives[row].Requested
-		if !constant(row) || n%4 != 0 || n < 64 || !m.backward(row) {
+		if !constant(row) || n%4 != 0 || n < 64 || !m.backward(row) || m.isProduct(row) {
 			continue
 		}
 		if r := m.sumAt(row, constant); r != nil {
@@ -84,6 +85,17 @@ func (m *model) reductions(others []*recording, partners [][]int32) {
 	m.convolves = slices.Contains(convolutions(m.Snapshot), true)
 	m.chooseGPU(others, partners)
 	m.doubt = m.doubt || slices.ContainsFunc(m.sums, func(r reduction) bool { return !r.recorded })
+}
+
+// isProduct reports whether a row is the result of a product of matrices, for which a workspace is asked next, and given up
+// before anything else happens.
+func (m *model) isProduct(row int) bool {
+	if row+1 == len(m.of) {
+		return false
+	}
+	next := &m.Timeline.Lives[row+1]
+	use, _ := m.categories().Of(int32(row + 1))
+	return use == category.Workspace && next.GivenUp() == next.Born+1
 }
 
 // sumAt is the sum that a row is the result of, nil where it is none. The gradients of the input and of the weight come
@@ -262,8 +274,10 @@ func (m *model) counts(r *reduction, s side) bool {
 
 // edits are what a run at a point asks for.
 func (m *model) edits(p Point, s side) whatif.Edits {
-	e := whatif.Edits{Sizes: m.sizes(p, s), Added: m.repeated(p, m.bySize(p, s))}
+	e := whatif.Edits{Sizes: m.sizes(p, s)}
 	m.left(p, e.Sizes)
+	m.cutOff(e.Sizes)
+	m.repeat(p, m.bySize(p, s), &e)
 	for i := range m.sums {
 		if r := &m.sums[i]; m.counts(r, s) {
 			if n := r.bytes(m.gpu, p); n > 0 {
@@ -271,5 +285,6 @@ func (m *model) edits(p Point, s side) whatif.Edits {
 			}
 		}
 	}
+	m.firstStep(&e)
 	return e
 }

@@ -21,8 +21,15 @@ func (f *fitter) result() (*Result, error) {
 		r.Setting = f.q.Settings[0].Text
 	}
 	r.Capacity = f.device()
-	for k := range f.all {
-		r.Recorded = append(r.Recorded, f.recorded(k))
+	for k, rec := range f.all {
+		x := rec.recorded()
+		x.Matched = f.model(k).matched(len(f.all))
+		r.Recorded = append(r.Recorded, x)
+	}
+	for _, rec := range f.aside {
+		x := rec.recorded()
+		x.Aside = true
+		r.Recorded = append(r.Recorded, x)
 	}
 	if err := f.check(r); err != nil {
 		return nil, err
@@ -66,21 +73,21 @@ func (f *fitter) device() whatif.Capacity {
 	return c
 }
 
-func (f *fitter) recorded(k int) Recorded {
-	r := f.all[k]
-	out := Recorded{File: r.Snapshot.Name, At: r.At[0], Values: r.At, Events: r.Timeline.Trace.Len(),
+func (r *recording) recorded() Recorded {
+	return Recorded{File: r.Snapshot.Name, At: r.At[0], Values: r.At, Events: r.Timeline.Trace.Len(),
 		Steps: len(r.steps.Steps), ReservedPeak: r.Timeline.PeakReserved.Bytes,
-		AllocatedPeak: r.Timeline.PeakAllocated.Bytes, Failed: r.failed(), Matched: 1}
-	n := len(r.Timeline.Lives)
-	m := f.model(k)
-	alone := 0
+		AllocatedPeak: r.Timeline.PeakAllocated.Bytes, Failed: r.failed()}
+}
+
+// matched is the share of requests that are in so many recordings.
+func (m *model) matched(recordings int) float64 {
+	n := 0
 	for _, law := range m.of {
-		if m.seen[law] < len(f.all) {
-			alone++
+		if m.seen[law] == recordings {
+			n++
 		}
 	}
-	out.Matched = 1 - float64(alone)/float64(max(n, 1))
-	return out
+	return float64(n) / float64(max(len(m.of), 1))
 }
 
 // check predicts each recording from the others: where there are three or more from laws that were made without it.
@@ -90,22 +97,37 @@ func (f *fitter) check(r *Result) error {
 			continue
 		}
 		stage.At(f.ctx, stage.Replaying, k, len(f.all))
-		from := f.nearest(rec.At, k)
-		m, heldOut := f.model(from), false
-		if len(f.all) > 2 {
-			m, heldOut = f.modelOf(from, k), true
+		m, heldOut := f.model(f.nearest(rec.At, k)), len(f.all) > 2
+		if heldOut {
+			m = f.modelOf(f.nearest(rec.At, k), k)
 		}
-		out, err := f.replay(m, rec.At, mid, &rec.program.Settings(false)[0], 0)
-		if err != nil {
+		if err := f.checkOf(r, rec, m, heldOut); err != nil {
 			return err
 		}
-		c := Check{File: rec.Snapshot.Name, Values: rec.At, HeldOut: heldOut, Reserved: rec.Timeline.PeakReserved.Bytes,
-			Predicted: out.ReservedPeak}
-		c.Error = float64(c.Predicted-c.Reserved) / float64(max(c.Reserved, 1))
-		r.Checks = append(r.Checks, c)
-		r.Error = max(r.Error, math.Abs(c.Error))
+	}
+	for _, rec := range f.aside {
+		if rec.failed() {
+			continue
+		}
+		if err := f.checkOf(r, rec, f.model(f.nearest(rec.At, -1)), true); err != nil {
+			return err
+		}
 	}
 	f.margin = r.Error
+	return nil
+}
+
+// checkOf predicts a recording from a model.
+func (f *fitter) checkOf(r *Result, rec *recording, m *model, heldOut bool) error {
+	out, err := f.replay(m, rec.At, mid, &rec.program.Settings(false)[0], 0)
+	if err != nil {
+		return err
+	}
+	c := Check{File: rec.Snapshot.Name, Values: rec.At, HeldOut: heldOut, Reserved: rec.Timeline.PeakReserved.Bytes,
+		Predicted: out.ReservedPeak}
+	c.Error = float64(c.Predicted-c.Reserved) / float64(max(c.Reserved, 1))
+	r.Checks = append(r.Checks, c)
+	r.Error = max(r.Error, math.Abs(c.Error))
 	return nil
 }
 

@@ -19,10 +19,12 @@ func (m *model) guess(all []term, v value) {
 		power          uint8 // of the value, at most
 	}
 	known := map[class]int32{}
+	certain := v != widths && (v != count || m.At[0] >= few) && !g.oneByOne()
 	for row := range m.of {
 		n := m.Timeline.Lives[row].Requested
 		k := class{size: n}
 		k.grows, k.certain = g.flows(row)
+		k.certain = k.certain && (certain || !k.grows && v != widths)
 		if k.grows {
 			if k.power = powers[n]; v != batch {
 				k.power = max(k.power, 2)
@@ -60,6 +62,8 @@ type guesser struct {
 	calls []int  // by row, that behind the last one of its call: requests of one stack in a row
 	turns []bool // by stack, whether steps free some of what it makes
 
+	copies map[snapshot.StackID]bool // stacks that copy all that a model is
+
 	params map[int64]int64 // by size, how many parameters there are
 	left   map[int64]int64 // by size, how many requests of forward passes outlast their calls
 	// Sizes of scratch memory of convolutions, of copies of parameters, and of what is made of all pairs.
@@ -88,6 +92,7 @@ func newGuesser(m *model, v value) *guesser {
 		}
 	}
 	g.findCasts()
+	g.findCopies()
 	for row := m.bounds[0]; row < len(lives); row++ {
 		l := &lives[row]
 		switch {
@@ -139,6 +144,27 @@ func (g *guesser) findCasts() {
 	}
 }
 
+// findCopies finds the code that copies a model, as of its best weights: it makes half of the sizes of parameters, or more.
+func (g *guesser) findCopies() {
+	type made struct {
+		stack snapshot.StackID
+		size  int64
+	}
+	known := map[made]bool{}
+	sizes := map[snapshot.StackID]int{}
+	for row := g.bounds[0]; row < len(g.of); row++ {
+		l := &g.Timeline.Lives[row]
+		if k := (made{l.Stack, l.Requested}); g.params[k.size] > 0 && !known[k] {
+			known[k] = true
+			sizes[k.stack]++
+		}
+	}
+	g.copies = map[snapshot.StackID]bool{}
+	for stack, n := range sizes {
+		g.copies[stack] = n > 1 && 2*n >= len(g.params)
+	}
+}
+
 // mayCast reports whether a request of a forward pass may be the copy of a parameter, of half its size, that autocast makes
 // for an operation: it comes before that operation's result, in the same call.
 func (g *guesser) mayCast(row int) bool {
@@ -150,7 +176,7 @@ func (g *guesser) mayCast(row int) bool {
 		return false
 	}
 	for later := row + 1; later < min(g.calls[row], row+soon); later++ {
-		if !g.freedBefore(later, later+1) && lives[later].Requested > n/small {
+		if !g.inside(later) && lives[later].Requested > n/small {
 			return true
 		}
 	}
@@ -178,7 +204,7 @@ func (g *guesser) flows(row int) (grows, certain bool) {
 	case category.Temporary:
 		grows = !old
 	case category.Other: // of the program's own: made anew in each step
-		grows = row >= g.bounds[0] && g.turns[l.Stack]
+		grows = row >= g.bounds[0] && g.turns[l.Stack] && !g.copies[l.Stack]
 	default:
 		return false, true
 	}
@@ -198,7 +224,7 @@ func (g *guesser) flows(row int) (grows, certain bool) {
 		return false, false // scratch memory: for one item of a batch, or as large for all
 	case phase == "forward" && g.isCast(row):
 		return false, false
-	case g.params[n] > 0 && phase != "forward", g.params[2*n] > 0: // may be a gradient, or a copy
+	case g.params[n] > 0, g.params[2*n] > 0: // may be a gradient, or made of a parameter alone
 		certain = false
 	}
 	const briefly = 8 // events that scratch memory of a kernel lives at most

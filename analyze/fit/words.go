@@ -217,7 +217,7 @@ func (f *fitter) proof(r *Result, m *model, rows []int32, p Point) {
 		u.Low += l.bound(p, low)
 		u.High += l.bound(p, high)
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(by), func(a, b claim) int {
+	for _, k := range sorting.Of(maps.Keys(by), func(a, b claim) int {
 		return cmp.Or(strings.Compare(a.site, b.site), strings.Compare(a.why, b.why))
 	}) {
 		r.Unproven = append(r.Unproven, *by[k])

@@ -47,7 +47,8 @@ const (
 	// C++ of cuBLAS, cuBLASLt, cuDNN, or of what takes their place, that gets a workspace; of the functions that allocate
 	// nothing else, all (aten/src/ATen/cuda/CUDABlas.cpp, native/cudnn/Conv_v8.cpp).
 	Workspace
-	Convolves // a convolution, or the node of a backward pass that goes back through one
+	Convolves  // a convolution, or the node of a backward pass that goes back through one
+	Multiplies // torch's layer that is a matrix product
 
 	// Names of functions outside of torch and of Python's library.
 	Constructor
@@ -141,6 +142,7 @@ func Classify(file, name string) Class {
 	set(Workspace, !c.Has(Python) && (strings.Contains(name, "orkspace") && blas.MatchString(name+" "+p.file) ||
 		containsAny(name, "at::cuda::blas::gemm_and_bias", "at::cuda::blas::scaled_gemm", "run_conv_plan")))
 	set(Convolves, p.torch == "nn/modules/conv.py" || strings.Contains(name, "onvolution"))
+	set(Multiplies, p.torch == "nn/modules/linear.py" && name == "forward")
 	set(Compiles, strings.HasPrefix(p.torch, "_dynamo/"))
 	set(Forwards, name == "forward")
 	set(Steps, name == "step")

@@ -2,6 +2,7 @@ package verdict
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -124,6 +125,8 @@ func FitProof(r *fit.Result) (out []string) {
 	switch {
 	case len(r.Recorded) == 1:
 		out = append(out, "An estimate: one recording does not tell what grows. A second one, at another value, does.")
+	case !slices.ContainsFunc(r.Recorded[1:], func(rec fit.Recorded) bool { return !rec.Aside }):
+		out = append(out, "An estimate from one recording: no other can be aligned with it.")
 	case r.ProvenShare >= r.ExactShare:
 		out = append(out, fmt.Sprintf("%s of the bytes at the highest peak follow a proven law: the same call in all recordings, "+
 			"and a law that fits its sizes exactly.", share(r.ProvenShare)))

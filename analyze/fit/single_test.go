@@ -1,0 +1,68 @@
+package fit_test
+
+import (
+	"testing"
+
+	"github.com/snapana/snapana/analyze/fit"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/buildtest"
+)
+
+// predictAlone predicts a run at a value from one recording of a program.
+func predictAlone(t *testing.T, name string, at, to int64, run func(d *build.Device, value int64)) (got fit.Prediction, want int64) {
+	t.Helper()
+	record := func(value int64) *fit.Input {
+		s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) { run(d, value) }))
+		return &fit.Input{Snapshot: s, Timeline: timeline.Main(s), At: fit.Point{value}}
+	}
+	r, err := fit.Ask(t.Context(), []*fit.Input{record(at)}, fit.Question{Names: []string{name}, To: []fit.Point{{to}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Predictions[0], record(to).Timeline.PeakReserved.Bytes
+}
+
+// TestSmallValue holds that sizes which can be divided by the square of a small value do not grow with it for that.
+func TestSmallValue(t *testing.T) {
+	got, want := predictAlone(t, "shots", 4, 64, func(d *build.Device, shots int64) {
+		for range 3 {
+			d.Stack = build.NewStack("torch/nn/functional.py:2140:softmax", "/app/model.py:20:forward",
+				"torch/nn/modules/module.py:1751:_call_impl", "/app/train.py:9:<module>")
+			scores, kept := d.Alloc(shots<<20), d.Alloc(shots<<20)
+			d.Stack = nil
+			d.Free(d.Alloc(shots << 20))
+			d.Free(scores)
+			d.Free(kept)
+		}
+	})
+	if got.ReservedPeak > want*11/10 || got.ReservedHigh < want || got.ReservedLow > want {
+		t.Errorf("%+v, want %d", got, want)
+	}
+}
+
+// TestOneByOne holds that the bounds allow for the items of a batch to be worked on one by one, each in as much memory.
+func TestOneByOne(t *testing.T) {
+	got, want := predictAlone(t, "batch", 4, 16, func(d *build.Device, tasks int64) {
+		for range 3 {
+			d.Stack = build.NewStack("/app/train.py:7:<module>")
+			d.Free(d.Alloc(7 << 9))
+			for range tasks {
+				d.Stack = build.NewStack("/app/model.py:20:forward", "torch/nn/modules/module.py:1751:_call_impl",
+					"/app/train.py:9:<module>")
+				var kept []*build.Block
+				for i := range int64(40) {
+					kept = append(kept, d.Alloc((2+i)<<18))
+				}
+				d.Stack = nil
+				for _, b := range kept {
+					d.Free(d.Alloc(b.Size()))
+					d.Free(b)
+				}
+			}
+		}
+	})
+	if got.ReservedLow > want || got.ReservedHigh < want {
+		t.Errorf("%+v, want %d", got, want)
+	}
+}
