@@ -252,5 +252,8 @@ func amend(ctx context.Context, r *run, p *whatif.Program, changes []Change) (*d
 		d.price(&changes[i], a)
 		all = append(all, *a)
 	}
+	if slices.ContainsFunc(changes, func(c Change) bool { return c.converts() }) {
+		d.narrowed()
+	}
 	return d, all, nil
 }

@@ -34,6 +34,8 @@ type Applied struct {
 	recomputed int64
 	moved      int64 // over the bus, there and back
 	params     int   // parameters that one step of an optimizer updates
+	leaves     int64 // let go of in one pass, that it may need all the same
+	stays      int64 // kept in one pass, that may go
 }
 
 // Assumption is something that the file does not tell.
@@ -63,6 +65,7 @@ const (
 	FullyShard    AssumptionKind = "fully_shard"     // each module of a loop is a unit of FSDP2's, and the model with the rest
 	RootAlone     AssumptionKind = "root_alone"      // no modules called in a loop: the model is the only unit
 	Elements32    AssumptionKind = "elements_32"     // elements had 32 bits
+	Converted     AssumptionKind = "converted"       // the model is made in 32 bits, then converted
 	Casts         AssumptionKind = "casts"           // what is known to compute in 32 bits does so, in copies
 	SavedOnCPU    AssumptionKind = "saved_on_cpu"    // activations go at once, and come back as they are needed
 	BlockWise     AssumptionKind = "block_wise"      // 8-bit states as bitsandbytes makes them
@@ -86,6 +89,7 @@ const (
 	NoGradients   Missing = "gradients"     // no gradients of parameters were made
 	NoneSuch      Missing = "category"      // nothing of that category was recorded
 	ManyLines     Missing = "ambiguous"     // several lines call modules in a loop
+	ManyLeaks     Missing = "leaks"         // several lines leak, and not the one that is named
 	TooFew        Missing = "too_few"       // the line calls fewer modules
 	NoStacks      Missing = "stacks"        // stacks were not recorded
 	NoParams      Missing = "parameters"    // parameters from before the trace cannot be told from other memory
@@ -97,7 +101,8 @@ const (
 type RefusedError struct {
 	Change string
 	Lacks  Missing
-	Lines  []string // of ManyLines, TooFew, and the other change of Contradiction
+	Lines  []string // of ManyLines and ManyLeaks what to ask for instead, of TooFew, and the other change of Contradiction
+	Counts []int    // of ManyLines: the modules of each of Lines
 }
 
 func (e *RefusedError) Error() string {
@@ -177,11 +182,22 @@ func (d *draft) apply(ctx context.Context, c *Change) (*Applied, error) {
 			err = refuse(NoneSuch)
 		}
 		a.assume(Elements32)
+		if c.all {
+			d.castInputs()
+		}
+		if c.converts() {
+			a.assume(Converted)
+		}
 		if len(wide) > 0 {
 			a.assume(Casts)
 		}
 	}
 	return a, err
+}
+
+// converts reports whether a change makes parameters smaller.
+func (c *Change) converts() bool {
+	return c.Kind == DType && (c.all || slices.Contains(c.of, category.Parameter))
 }
 
 func (a *Applied) assume(kinds ...AssumptionKind) {
@@ -223,7 +239,11 @@ func (d *draft) applyLeak(c *Change, a *Applied, refuse refusal) error {
 	}
 	if len(stacks) == 0 {
 		if len(growths) > 1 {
-			return refuse(ManyLines, lines...)
+			for i := range lines {
+				lines[i] = string(FreeLeak) + "=" + lines[i]
+			}
+			slices.Sort(lines)
+			return refuse(ManyLeaks, slices.Compact(lines)...)
 		}
 		// The line that keeps it may allocate nothing.
 		stacks, a.Line = growths[0].Stacks, lines[0]
@@ -294,9 +314,13 @@ func (d *draft) applyCheckpoint(c *Change, a *Applied, refuse refusal) error {
 				return d.noLine(m.name)
 			}
 		}
+		most := slices.MaxFunc(groups, func(a, b group) int { return cmp.Compare(a.most, b.most) })
+		if m.to >= most.most {
+			return refuse(TooFew, most.line, fmt.Sprint(most.most))
+		}
 		for g := range groups {
 			if m.to >= groups[g].most {
-				return refuse(TooFew, groups[g].line, fmt.Sprint(groups[g].most))
+				continue // what the list has between the others
 			}
 			if key := groups[g].key; !slices.Contains(seen, key) {
 				seen, a.OfThose = append(seen, key), a.OfThose+groups[g].most
@@ -356,12 +380,17 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		kept = outstanding(kept, c, names)
 	}
 	if len(kept) != len(names) {
-		var lines []string
+		no := &RefusedError{Change: c.Text, Lacks: ManyLines}
 		for i := range kept {
 			line, _, _ := strings.Cut(kept[i].line, " ")
-			lines = append(lines, fmt.Sprintf("%s calls %d", line, kept[i].most))
+			text := fmt.Sprintf("%s=%s.%s", Checkpoint, line, c.which())
+			if at := slices.Index(no.Lines, text); at >= 0 {
+				no.Counts[at] = max(no.Counts[at], kept[i].most)
+				continue
+			}
+			no.Lines, no.Counts = append(no.Lines, text), append(no.Counts, kept[i].most)
 		}
-		return nil, refuse(ManyLines, lines...)
+		return nil, no
 	}
 	out := map[string][]group{}
 	if guessed {
@@ -372,6 +401,18 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		a.Assumptions = append(a.Assumptions, Assumption{Kind: TakenFor, Name: name, Line: kept[i].line})
 	}
 	return out, nil
+}
+
+// which are the modules of a list that a change names, "*" for all and where it names several lists.
+func (c *Change) which() string {
+	switch m := c.modules[0]; {
+	case len(c.modules) > 1 || m.to < 0:
+		return "*"
+	case m.from == m.to:
+		return fmt.Sprint(m.from)
+	default:
+		return fmt.Sprintf("%d-%d", m.from, m.to)
+	}
 }
 
 // everyList stands for all lists of modules.

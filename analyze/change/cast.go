@@ -3,6 +3,7 @@ package change
 import (
 	"slices"
 
+	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -173,4 +174,51 @@ func (d *draft) narrowBehind(grad, row int32) {
 	if until > at && d.until(grad, at) {
 		d.add(grad, at, until).parts = 2
 	}
+}
+
+// castInputs has what the first convolution or matrix product of a pass is given go over to 16 bits as it comes to the
+// device. Of several inputs the largest is that: targets are integers.
+func (d *draft) castInputs() {
+	for i := range d.passes {
+		p := &d.passes[i]
+		if row := d.floats(p); row >= 0 {
+			born, over := d.t.Lives[row].Born, d.last(row)
+			for k := range d.added {
+				if x := &d.added[k]; x.Like == row && x.bytes == 0 {
+					x.parts *= 2 // of smaller batches before
+				}
+			}
+			base := d.turn(born, 3)
+			whole := d.add(row, born, born)
+			whole.Turn, whole.Until = base, base+2
+			half := d.add(row, born, over)
+			half.Turn, half.parts = base+1, 2
+			d.drop[row] = true
+		}
+	}
+}
+
+// floats is the largest input of a pass whose first operation of a module of torch's is a convolution or a matrix product, -1
+// for others: what goes through an embedding has integers.
+func (d *draft) floats(p *pass) int32 {
+	const least = 4096
+	x := int32(-1)
+	for row := p.rows.from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
+		stack := d.stack(d.t.Lives[row].Stack)
+		if d.is(row, category.Input) {
+			if n := d.sizes[row]; !d.drop[row] && n >= least && (x < 0 || n > d.sizes[x]) {
+				x = row
+			}
+			continue
+		}
+		if d.phase(row) != inProgram || d.insides[d.t.Lives[row].Stack] == 0 {
+			continue
+		}
+		if c := frames.Of(d.s, stack[0]); d.convolves(d.t.Lives[row].Stack) || c.Has(frames.Multiplies) {
+			return x
+		} else if c.IsLibrary() {
+			return -1
+		}
+	}
+	return -1
 }

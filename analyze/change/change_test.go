@@ -3,6 +3,7 @@ package change_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -121,6 +122,17 @@ func TestRefuses(t *testing.T) {
 			t.Errorf("%s: %v", c.asked, err)
 		} else if no.Lacks != c.want {
 			t.Errorf("%s: lacks %s, want %s", c.asked, no.Lacks, c.want)
+		}
+	}
+	gan := input(t, lab+"gan_checkpoint.pickle.xz")
+	var no *change.RefusedError
+	if _, err := change.Ask(t.Context(), gan, []change.Change{parse(t, "checkpoint=ups.0-1")}); !errors.As(err, &no) ||
+		no.Lacks != change.ManyLines || !slices.Contains(no.Lines, "checkpoint=gan.py:39.0-1") || len(no.Counts) != len(no.Lines) {
+		t.Fatalf("a list of several: %v", err)
+	}
+	for _, instead := range no.Lines {
+		if a, err := change.Ask(t.Context(), gan, []change.Change{parse(t, instead)}); err != nil || a.Changes[0].Modules != 2 {
+			t.Errorf("%s: %+v, %v", instead, a, err)
 		}
 	}
 	for _, asked := range []string{"del=nothere.py:1", "checkpoint=nothere.py:1", "no-grad=nothere.py:1"} {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // checkpoint runs modules as torch.utils.checkpoint does with use_reentrant=False (torch/utils/checkpoint.py): forward
@@ -17,6 +18,7 @@ func (d *draft) checkpoint(calls []instance, e *Applied) {
 	}
 	before := part{out: -1}
 	inPass := map[*pass]int{}
+	gone, stays := map[snapshot.StackID]bool{}, map[snapshot.StackID]bool{} // by stack inside of modules
 	for i := range calls {
 		c, x := &calls[i], parts[i]
 		if len(x.saved) == 0 {
@@ -28,15 +30,40 @@ func (d *draft) checkpoint(calls []instance, e *Applied) {
 		x.back = !c.pass.open && (x.first < c.pass.stop || next)
 		if i > 0 && calls[i-1].pass == c.pass && calls[i-1].ordinal+1 == c.ordinal && before.out >= 0 {
 			// The checkpoint refers to what goes in.
-			if d.end(before.out) < x.last {
-				d.ends[before.out] = x.last
+			if in := d.between(&calls[i-1], c, before.out); d.end(in) < x.last {
+				d.ends[in] = x.last
 			}
 		}
 		d.recompute(c, &x, e)
+		for _, row := range x.saved {
+			gone[d.insides[d.t.Lives[row].Stack]] = true
+		}
+		if x.out >= 0 {
+			stays[d.insides[d.t.Lives[x.out].Stack]] = true
+		}
 		inPass[c.pass]++
 		e.Modules = max(e.Modules, inPass[c.pass])
 		before = x
 	}
+	// The same modules keep as little for a graph that nothing goes back through.
+	for i := range d.passes {
+		for row, keeps := range d.graphs(&d.passes[i]) {
+			inside := d.insides[d.t.Lives[row].Stack]
+			if keeps && gone[inside] && !stays[inside] && d.until(row, d.leaves(row)) {
+				e.count(d.run, row)
+			}
+		}
+	}
+}
+
+// between is what comes out of a call, or of the code between that and the next: the last that is there when the next begins.
+func (d *draft) between(c, next *instance, out int32) int32 {
+	for row := next.rows[0] - 1; row > c.rows[len(c.rows)-1]; row-- {
+		if d.phase(row) == inProgram && !d.drop[row] && d.end(row) > d.t.Lives[next.rows[0]].Born && d.sizes[row]*small >= d.sizes[out] {
+			return row
+		}
+	}
+	return out
 }
 
 // part is what becomes of the rows of a module's call.
@@ -92,7 +119,8 @@ func (d *draft) parts(c *instance) (x part) {
 			x.start = e
 		}
 	}
-	if x.out >= 0 && d.saved(p, x.out) && d.end(x.out) > x.start && d.before(min(d.end(x.out), p.stop)) > x.start {
+	if x.out >= 0 && d.saved(p, x.out) && d.end(x.out) > x.start && d.before(min(d.end(x.out), p.stop)) > x.start &&
+		d.makesOne(min(d.end(x.out), p.stop)) {
 		// Its own last operation saves what comes out, as an activation function does: it ends no node of the code behind.
 		x.saved = append(x.saved, x.out)
 		slices.Sort(x.saved)
@@ -114,6 +142,23 @@ func (d *draft) before(event int32) int32 {
 		return d.nodes[event-1]
 	}
 	return d.nodes[d.t.Lives[i-1].Born-1]
+}
+
+// unpacked is the event after which what a hook unpacked for a node is gone that lets go at an event of what it saved itself: the
+// node is over before the gradient of a bias is summed up over the batch (torch/csrc/autograd/engine.cpp, validate_outputs).
+func (d *draft) unpacked(end int32) int32 {
+	i, _ := slices.BinarySearchFunc(d.t.Lives, end, func(l timeline.Life, e int32) int { return cmp.Compare(l.Born, e) })
+	if sum := int32(i) - 3; sum >= 0 && d.partialsAt(sum) && d.end(sum+1) < end && d.end(sum+2) < end {
+		return d.t.Lives[sum].Born - 1
+	}
+	return end
+}
+
+// makesOne reports whether the node that frees what was saved for it at an event makes one block, as that of an activation
+// function does, and not several, as that of a power.
+func (d *draft) makesOne(event int32) bool {
+	i, _ := slices.BinarySearchFunc(d.t.Lives, event, func(l timeline.Life, e int32) int { return cmp.Compare(l.Born, e) })
+	return i < 2 || d.t.Lives[i-2].Born <= d.before(event)
 }
 
 // recompute checkpoints one call.
@@ -147,7 +192,7 @@ func (d *draft) recompute(c *instance, x *part, e *Applied) {
 		case row == x.out && !x.inner:
 			v.Freed = x.last
 		case d.saved(c.pass, row):
-			v.Freed = end
+			v.Freed = d.unpacked(end)
 		default:
 			v.Until = when(min(end, to)) + 1
 		}

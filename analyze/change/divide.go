@@ -26,11 +26,9 @@ func (d *draft) zero(stage int, ranks int64, e *Applied) {
 	}
 	if stage >= 3 {
 		d.gather(full)
-		for row := range d.t.Lives {
-			if d.is(int32(row), category.Parameter) {
-				d.share(int32(row), ranks, e)
-			}
-		}
+		s := &sharder{draft: d, ranks: ranks}
+		s.shard(e)
+		s.write()
 	}
 }
 
@@ -110,22 +108,47 @@ func (d *draft) gather(full []int64) {
 			if in {
 				continue
 			}
-			// Between which units it is used, backward tells, which goes the other way.
-			from, to, again := p.first, p.begin, p.begin
-			for u := range units {
-				if x := &units[u]; x.start >= l.Born {
-					from = max(from, x.over) // the unit comes before it
-				} else {
-					to, again = min(to, d.t.Lives[x.call.rows[0]].Born), max(again, x.done)
+			// Between which units it is used, backward tells, which goes the other way. One that is used several times stays
+			// from the first of these in backward on, until its gradient is complete.
+			since := int32(-1)
+			for _, of := range append(d.summands(p, row), row) {
+				at, to, again := p.first, p.begin, p.begin
+				for u := range units {
+					if x := &units[u]; x.start >= d.t.Lives[of].Born {
+						at = max(at, x.over) // the unit comes before it
+					} else {
+						to, again = min(to, d.t.Lives[x.call.rows[0]].Born), max(again, x.done)
+					}
+				}
+				if again > p.begin {
+					gathered(at, to)
+					at = again
+				}
+				if since < 0 {
+					since = at
 				}
 			}
-			if again > p.begin {
-				gathered(from, to)
-				from = again
-			}
-			gathered(min(from, l.Born), l.Born)
+			gathered(min(since, l.Born), l.Born)
 		}
 	}
+}
+
+// summands are the rows that a pass sums up in a gradient of a parameter which is used several times: of its size, and gone
+// before anything else is asked for.
+func (d *draft) summands(p *pass, gradient int32) []int32 {
+	l := &d.t.Lives[gradient]
+	next := p.end
+	if int(gradient)+1 < len(d.t.Lives) {
+		next = d.t.Lives[gradient+1].Born
+	}
+	var out []int32
+	for row := gradient - 1; row >= p.rows.from && d.t.Lives[row].Born >= p.begin; row-- {
+		if e := d.end(row); d.t.Lives[row].Requested == l.Requested && e > l.Born && e < next {
+			out = append(out, row)
+		}
+	}
+	slices.Reverse(out)
+	return out
 }
 
 // unit is a module of a loop, whose parameters are gathered while it runs.
@@ -486,11 +509,31 @@ func (d *draft) boundAgain(p *pass, first int32) map[snapshot.StackID]int32 {
 // narrow makes the elements of a category half as large.
 func (d *draft) narrow(of func(row int32) bool, e *Applied) {
 	for row := range d.rows() {
-		if of(row) && !d.beside(row) && !d.eight[row] {
+		if of(row) && !d.beside(row) && !d.eight[row] && !d.scratch(row) && !d.partial(row) {
 			d.sizes[row] = (d.sizes[row] + 1) / 2
 			e.count(d.run, row)
 		}
 	}
+}
+
+// narrowed has parameters made with 32 bits for an element, and converted when all that a line of the program makes are there
+// (torch.nn.Module.to).
+func (d *draft) narrowed() {
+	s := &sharder{draft: d}
+	recorded := d.p.Unchanged().Sizes
+	line := func(row int32) snapshot.FrameID {
+		stack := d.stack(d.t.Lives[row].Stack)
+		own := func(id snapshot.FrameID) bool {
+			c := frames.Of(d.s, id)
+			return !c.IsLibrary() && !c.Has(frames.Constructor)
+		}
+		if i := slices.IndexFunc(stack, own); i >= 0 {
+			return stack[i]
+		}
+		return 0
+	}
+	s.replace(line, func(row int32) (whole, part int64) { return recorded[row], d.sizes[row] })
+	s.write()
 }
 
 // beside reports whether a row is what an operation of a pass makes beside its result, in a type of its own: the mask of
@@ -498,7 +541,8 @@ func (d *draft) narrow(of func(row int32) bool, e *Applied) {
 func (d *draft) beside(row int32) bool {
 	const statistics = 32 // times smaller
 	l := &d.t.Lives[row]
-	if d.phase(row) != inProgram || int(row) < d.warm || d.is(row, category.Parameter) || l.Requested < 512 {
+	if d.phase(row) != inProgram || int(row) < d.warm || d.is(row, category.Parameter) || l.Requested < 512 ||
+		d.convolves(l.Stack) { // which make none
 		return false
 	}
 	same := func(other int32) int64 { // what the same operation asks for, 0 for another
@@ -512,5 +556,9 @@ func (d *draft) beside(row int32) bool {
 	if before >= statistics*l.Requested || same(row-2) >= statistics*l.Requested {
 		return true
 	}
-	return before != l.Requested && behind != l.Requested && (before == 4*l.Requested || behind == 4*l.Requested)
+	if before == l.Requested || behind == l.Requested {
+		return false
+	}
+	// A dropout makes its mask first. Other code makes one of what it has, and two results on one line are more often that.
+	return before == 4*l.Requested || behind == 4*l.Requested && frames.Of(d.s, d.stack(l.Stack)[0]).IsLibrary()
 }

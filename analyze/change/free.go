@@ -2,7 +2,6 @@ package change
 
 import (
 	"cmp"
-	"context"
 	"slices"
 
 	"github.com/snapana/snapana/analyze/category"
@@ -179,8 +178,16 @@ func (d *draft) offloadSaved(e *Applied) {
 			}
 		}
 		uses := d.usesOf(p, saved)
+		held := d.held(p)
 		for k, row := range saved {
 			end := d.last(row)
+			if held[row] {
+				for _, u := range uses[row] {
+					d.add(row, u.from, u.to)
+				}
+				e.leaves = max(e.leaves, d.sizes[row])
+				continue
+			}
 			if !d.until(row, d.leaves(row)) {
 				continue
 			}
@@ -197,7 +204,7 @@ func (d *draft) offloadSaved(e *Applied) {
 			case d.end(row) >= p.stop:
 				continue // the recording ends before it is needed
 			}
-			d.add(row, min(before[k]+1, end), end)
+			d.add(row, min(before[k]+1, end), max(d.unpacked(end), min(before[k]+1, end)))
 		}
 		for row, keeps := range d.graphs(p) {
 			if keeps && d.until(row, d.leaves(row)) {
@@ -279,49 +286,6 @@ func (d *draft) freedBefore(p *pass, rows []int32) []int32 {
 		out[k] = ends[max(i-1, 0)]
 	}
 	return out
-}
-
-// noGrad keeps nothing for a backward of what code at a line calls. What that returns lives as recorded.
-func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
-	for row := int32(d.warm); int(row) < len(d.t.Lives) && ctx.Err() == nil; row++ {
-		depth := where.depth(d.t.Lives[row].Stack)
-		if depth < 0 || d.phase(row) != inProgram {
-			continue
-		}
-		if end, holder := d.dropped(row); holder > depth && d.until(row, end) {
-			e.count(d.run, row)
-		}
-	}
-}
-
-// del lets go of what code at a line got when the statement behind is over, of which is taken that it is the last to
-// read it. What a graph keeps for a backward pass stays.
-func (d *draft) del(ctx context.Context, where *place, e *Applied) {
-	known := map[int]reading{} // by depth: it is the same for all rows of a line, up to over
-	for row := int32(d.warm); int(row) < len(d.t.Lives) && ctx.Err() == nil; row++ {
-		stack := d.t.Lives[row].Stack
-		depth := where.depth(stack)
-		if depth < 0 || d.phase(row) != inProgram {
-			continue
-		}
-		if p := d.passOf(d.t.Lives[row].Born); p != nil && d.saved(p, row) {
-			continue
-		}
-		own := d.stack(stack)
-		for ; depth >= 0; depth = d.caller(own, depth) {
-			x, ok := known[depth]
-			if !ok || row >= x.over {
-				x = d.readAt(row, own, depth, false)
-				known[depth] = x
-			}
-			if x.last > row && d.line(own, depth) != d.line(d.stack(d.t.Lives[x.last].Stack), depth) {
-				if d.until(row, d.t.Lives[x.last].Born) {
-					e.count(d.run, row)
-				}
-				break
-			}
-		}
-	}
 }
 
 // freeAt lets go of what code at a line got when a step ends.

@@ -296,25 +296,38 @@ func (s *sharder) reduce(u *sharded, at int32) {
 
 // shard cuts the parameters into parts when all are made.
 func (s *sharder) shard(a *Applied) {
-	last := int32(-1)
 	for row := range s.rows() {
 		if s.is(row, category.Parameter) && !s.drop[row] {
-			last = max(last, s.t.Lives[row].Born)
+			a.count(s.run, row)
+		}
+	}
+	one := func(int32) snapshot.FrameID { return 0 }
+	s.replace(one, func(row int32) (whole, part int64) { return s.sizes[row], s.part(s.sizes[row]) })
+}
+
+// replace has another block take the place of each parameter when all of its model are made, one after another. Those that
+// are there before the recording begins are that block.
+func (s *sharder) replace(model func(row int32) snapshot.FrameID, by func(row int32) (whole, part int64)) {
+	made := map[snapshot.FrameID]int32{} // by model, the event that makes its last parameter
+	for row := range s.rows() {
+		if s.is(row, category.Parameter) && !s.drop[row] {
+			made[model(row)] = max(made[model(row)], s.t.Lives[row].Born)
 		}
 	}
 	for row := range s.rows() {
 		if !s.is(row, category.Parameter) || s.drop[row] {
 			continue
 		}
-		a.count(s.run, row)
-		n, until := s.part(s.sizes[row]), s.last(row)
+		last := made[model(row)]
+		n, part := by(row)
+		until := s.last(row)
 		if s.t.Lives[row].Born < 0 || until <= last+1 || int(last)+1 >= s.t.Trace.Len() {
-			s.sizes[row] = n
+			s.sizes[row] = part
 			continue
 		}
-		mine := s.alloc(row, n, 0, last+1)
+		mine := s.alloc(row, part, 0, last+1)
 		mine.Freed = until
-		whole := &extra{Life: whatif.Life{Born: s.t.Lives[row].Born, Freed: whatif.Never, Like: row}, parts: 1}
+		whole := &extra{Life: whatif.Life{Born: s.t.Lives[row].Born, Freed: whatif.Never, Like: row}, parts: 1, bytes: n}
 		s.made = append(s.made, whole)
 		s.drop[row] = true
 		s.free(&whole, last+1)

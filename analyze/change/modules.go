@@ -135,19 +135,31 @@ func (r *run) callsIn(p *pass, ats []at, groups []group) {
 
 // join puts calls together that are one: code that runs a function twice in one statement, as in f(g(f(x))), is back
 // where it began without a new call. Then some calls end in the statement in which the next begins, and only the last of
-// so many goes on to the end of the function.
+// so many goes on to the end of the function, or of the statement where that is all of it.
 func (r *run) join(g *group) {
+	if len(g.calls) == 0 {
+		return
+	}
 	var end int32
 	for i := range g.calls {
 		end = max(end, r.inCallee(&g.calls[i], -1))
 	}
+	lastOf := func(c *instance) snapshot.StackID { return r.alike[r.t.Lives[c.rows[len(c.rows)-1]].Stack] }
+	over := lastOf(&g.calls[len(g.calls)-1])
+	if !r.joinWhere(g, func(c *instance) bool { return r.inCallee(c, -1) < end }) {
+		r.joinWhere(g, func(c *instance) bool { return lastOf(c) != over })
+	}
+}
+
+// joinWhere joins calls that end early with those behind, and says whether it did.
+func (r *run) joinWhere(g *group, early func(c *instance) bool) bool {
 	var joined []instance
 	parts, most := 0, 0 // of the call
 	for i := range g.calls {
 		c := &g.calls[i]
 		if i > 0 {
 			before := &g.calls[i-1]
-			if last := r.inCallee(before, -1); c.follows && last < end && last == r.inCallee(c, 0) {
+			if c.follows && early(before) && r.inCallee(before, -1) == r.inCallee(c, 0) {
 				parts++
 				joined[len(joined)-1].rows = append(joined[len(joined)-1].rows, c.rows...)
 				continue
@@ -155,16 +167,18 @@ func (r *run) join(g *group) {
 			if most == 0 {
 				most = parts
 			}
-			if parts != most || r.inCallee(before, -1) < end {
-				return // some calls end elsewhere, so that nothing tells
+			if parts != most || early(before) {
+				return false // some calls end elsewhere, so that nothing tells
 			}
 		}
 		parts = 1
 		joined = append(joined, instance{rows: slices.Clone(c.rows), pass: c.pass, depth: c.depth, follows: c.follows})
 	}
-	if parts == most {
-		g.calls = joined
+	if parts != most || most == 1 {
+		return false
 	}
+	g.calls = joined
+	return true
 }
 
 // inCallee is the line of the function that a call runs at one of its rows, the last for -1, 0 where it is not there.
@@ -284,7 +298,11 @@ func (r *run) lists() []group {
 	for i := range groups {
 		outer, but := groups[i], maps.Clone(single)
 		same := func(inner group) bool {
-			return inner.most == outer.most && inner.inside(&outer) && r.keeps(&inner)*5 >= r.keeps(&outer)*4
+			if !inner.inside(&outer) || inner.most > outer.most {
+				return false
+			}
+			part := r.keeps(&inner) * 5 // of torch's lists, of which a line may call several, the most
+			return part >= r.keeps(&outer)*4 || inner.list && part*2 >= r.keeps(&outer)*5 && r.calledBy(&inner, &outer)
 		}
 		for k := 0; k >= 0; {
 			but[outer.key] = true
@@ -303,6 +321,16 @@ func (r *run) lists() []group {
 func (g *group) inside(other *group) bool {
 	more := len(g.around) - len(other.around)
 	return more > 0 && slices.Equal(g.around[more:], other.around)
+}
+
+// calledBy reports whether nothing but lists of torch's is between the line of a group and that of one that it is inside of.
+func (r *run) calledBy(inner, outer *group) bool {
+	for depth := range len(inner.around) - len(outer.around) {
+		if r.isCode(inner.around, depth) && !r.contains(inner.around[depth]) {
+			return false
+		}
+	}
+	return true
 }
 
 // keeps is how much passes keep of a group.
@@ -340,9 +368,21 @@ func (r *run) listsBut(single map[string]bool) []group {
 	}
 }
 
-// at gives the groups of a line.
+// at gives the groups of a line; where it descends, those of the list that it calls, unless that has no modules that call
+// others and the line itself calls one such list after another.
 func (r *run) at(line string, descend bool) []group {
-	return r.modules(descend, func(stack []snapshot.FrameID, depth int) bool { return r.matches(stack[depth], line) })
+	there := func(stack []snapshot.FrameID, depth int) bool { return r.matches(stack[depth], line) }
+	groups := r.modules(false, there)
+	if !descend {
+		return groups
+	}
+	inner := r.modules(true, there)
+	follows := func(c instance) bool { return c.follows }
+	if slices.ContainsFunc(inner, func(g group) bool { return g.list }) ||
+		!slices.ContainsFunc(groups, func(g group) bool { return slices.ContainsFunc(g.calls, follows) }) {
+		return inner
+	}
+	return groups
 }
 
 // matches reports whether a frame is at a line: "model.py:43", with folders before it and the function behind it.

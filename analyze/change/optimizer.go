@@ -148,9 +148,9 @@ func (d *draft) inBackward(e *Applied) {
 	// The temporaries of a parameter are those of its size.
 	temps := map[int64][]int32{}
 	for i := range d.calls {
-		found := map[int64][]int32{}
 		for _, u := range d.updates(&d.calls[i]) {
 			d.dropAll(&u, e)
+			found := map[int64][]int32{} // of one update: one that takes each parameter in turn is several
 			for _, l := range u.lists {
 				seen := map[int64]bool{}
 				for _, row := range l {
@@ -160,10 +160,10 @@ func (d *draft) inBackward(e *Applied) {
 					}
 				}
 			}
-		}
-		for n, rows := range found {
-			if len(rows) > len(temps[n]) {
-				temps[n] = rows
+			for n, rows := range found {
+				if len(rows) > len(temps[n]) {
+					temps[n] = rows
+				}
 			}
 		}
 	}
@@ -177,9 +177,22 @@ func (d *draft) inBackward(e *Applied) {
 			e.count(d.run, row)
 			e.params++
 		}
-		for _, like := range temps[d.sizes[row]] {
-			d.add(like, at, at)
-		}
+		d.inTurn(temps[d.sizes[row]], at)
+	}
+}
+
+// inTurn puts lives like rows in at one event, which come and go in the order in which those do.
+func (d *draft) inTurn(rows []int32, at int32) {
+	var order []int32
+	for _, row := range rows {
+		order = append(order, d.t.Lives[row].Born, d.end(row))
+	}
+	slices.Sort(order)
+	base := d.turn(at, int32(len(order)))
+	place := func(event int32) int32 { return base + int32(slices.Index(order, event)) }
+	for _, row := range rows {
+		v := d.add(row, at, at)
+		v.Turn, v.Until = place(d.t.Lives[row].Born), place(d.end(row))
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // run is a recorded run as changes need it. It is immutable once read.
@@ -121,8 +122,8 @@ func (r *run) findFunctions() {
 		all[i] = snapshot.FrameID(i + 1)
 	}
 	at := func(id snapshot.FrameID) snapshot.Frame { return r.s.Frames.Get(id) }
-	slices.SortStableFunc(all, func(a, b snapshot.FrameID) int {
-		return cmp.Or(cmp.Compare(at(a).File, at(b).File), cmp.Compare(at(a).Line, at(b).Line))
+	sorting.By(all, func(a, b snapshot.FrameID) int {
+		return cmp.Or(cmp.Compare(at(a).File, at(b).File), cmp.Compare(at(a).Line, at(b).Line), cmp.Compare(a, b))
 	})
 	r.functions = make([]int32, len(all)+1)
 	var last snapshot.Frame // of a function with a name of its own

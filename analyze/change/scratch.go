@@ -35,6 +35,15 @@ func (r *run) columns() map[int32]bool {
 	return out
 }
 
+// largestColumns is the size of the largest of columns, in bytes.
+func (r *run) largestColumns() int64 {
+	var most int64
+	for row := range r.columns() {
+		most = max(most, r.t.Lives[row].Rounded)
+	}
+	return most
+}
+
 // convolves reports whether a convolution allocates, and nothing that it calls in Python.
 func (r *run) convolves(stack snapshot.StackID) bool {
 	for _, id := range r.s.Stacks.Get(stack) {
@@ -55,4 +64,28 @@ func (r *run) alone(row int32) bool {
 		}
 	}
 	return end >= 0
+}
+
+// partial reports whether a row is what a sum keeps partial results in, or its semaphores: the row behind the result, and the
+// one behind that, which go together before anything else is asked for. They have 32 bits whatever is summed
+// (ReduceConfig::global_memory_size in aten/src/ATen/native/cuda/Reduce.cuh).
+func (r *run) partial(row int32) bool {
+	return r.partialsAt(row-1) || r.partialsAt(row-2)
+}
+
+func (r *run) partialsAt(result int32) bool {
+	const fewer = 32 // times, semaphores than partial results
+	if int(result) < r.warm || int(result)+2 >= len(r.t.Lives) {
+		return false
+	}
+	l := r.t.Lives[result : result+3]
+	if l[0].Stack != l[1].Stack || l[1].Stack != l[2].Stack || l[1].Requested%l[0].Requested != 0 ||
+		l[2].Requested*fewer > l[1].Requested || l[1].Requested <= l[0].Requested || l[2].Requested%4 != 0 {
+		return false
+	}
+	next := int32(r.t.Trace.Len())
+	if int(result)+3 < len(r.t.Lives) {
+		next = r.t.Lives[result+3].Born
+	}
+	return r.end(result+1) < next && r.end(result+2) < next && r.end(result) > next
 }

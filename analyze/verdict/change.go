@@ -66,6 +66,8 @@ func doubted(v *change.Doubt) string {
 		return v.Change + ": a variable may keep the last block until it is assigned anew."
 	case change.Lists:
 		return v.Change + ": another list of modules may be meant; name its line instead."
+	case change.Held:
+		return v.Change + ": what else holds the blocks that it lets go of, or leaves, is not recorded."
 	case change.NotReplayed:
 		return "The replay does not reproduce the recorded addresses."
 	case change.BeyondCut:
@@ -234,14 +236,18 @@ func assumed(a *change.Assumption) string {
 	case change.RootAlone:
 		return "No line calls modules in a loop, so the model is gathered as a whole."
 	case change.OneUnit:
-		return "Parameters are gathered for one module at a time, and all that are in none of a loop's for the whole pass."
+		return "The model is made whole, then cut. Parameters are gathered for one module at a time, where they are used; one that " +
+			"is used several times stays until its gradient is complete."
 	case change.Elements32:
 		return "Elements had 32 bits: snapshots do not record types."
+	case change.Converted:
+		return "The model is made in 32 bits, and converted when all of it is there."
 	case change.Casts:
 		return "Norms by root mean squares, transformers' losses and its attention's softmax compute in 32 bits all the same, in " +
 			"copies."
 	case change.SavedOnCPU:
-		return "Activations leave as soon as nothing but backward needs them, and come back one at a time."
+		return "Activations leave as soon as nothing but backward needs them, and come back one at a time, without what is " +
+			"larger seen through a view, as an expanded tensor is."
 	case change.BlockWise:
 		return "State is kept as bitsandbytes does: 8 bits for an element and a scale for 256, but 32 bits for parameters with fewer " +
 			"than 4096."
@@ -285,8 +291,14 @@ func lacks(e *change.RefusedError) string {
 		return "no modules that one line calls in a loop keep anything for backward; name the line that calls the modules, " +
 			"as FILE:LINE"
 	case change.ManyLines:
-		return "snapshots do not record names of modules, and not as many lines call lists of them as are named: " +
-			strings.Join(e.Lines, ", ") + "; name a line instead, as FILE:LINE.*"
+		var forms []string
+		for i, form := range e.Lines {
+			forms = append(forms, fmt.Sprintf("%s (%s)", form, units.Plural(int64(e.Counts[i]), "module")))
+		}
+		return "snapshots do not record names of modules, and it may be one of several lists, which have names by the lines " +
+			"that call them: " + strings.Join(forms, ", ")
+	case change.ManyLeaks:
+		return "nothing that leaks is allocated there, and several lines leak: " + strings.Join(e.Lines, ", ")
 	case change.TooFew:
 		return fmt.Sprintf("%s calls %s modules in each pass, which count from 0", e.Lines[0], e.Lines[1])
 	case change.NoCalls:

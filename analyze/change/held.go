@@ -1,0 +1,221 @@
+package change
+
+import (
+	"context"
+	"slices"
+
+	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/snapshot/sorting"
+)
+
+// Whether a graph or a variable keeps a block shows where it is freed: a pass lets go of what it saved on the autograd
+// engine's thread, the program of what a variable was the last to hold. Of what both hold, only the last shows.
+
+// byProgram reports whether the program's own code lets go of a row, and not a backward pass.
+func (r *run) byProgram(row int32) bool {
+	e := r.t.Lives[row].GivenUp()
+	return e >= 0 && r.phases[r.t.Trace.Stack(int(e))] == inProgram
+}
+
+// held are the rows of a pass that variables hold until after it, whether it saved them or not. Where most are, it is
+// the graph that stays, as with retain_graph.
+func (r *run) held(p *pass) map[int32]bool {
+	out := map[int32]bool{}
+	saved := 0
+	for row := p.rows.from; row < p.rows.to; row++ {
+		if r.saved(p, row) {
+			if saved++; r.byProgram(row) {
+				out[row] = true
+			}
+		}
+	}
+	if len(out)*2 > saved {
+		return nil
+	}
+	return out
+}
+
+// tellsFrees reports whether stacks were recorded of what is freed.
+func (r *run) tellsFrees() bool {
+	return slices.ContainsFunc(slices.Collect(r.all()), r.byProgram)
+}
+
+func (r *run) all() func(yield func(int32) bool) {
+	return func(yield func(int32) bool) {
+		for row := int32(r.warm); int(row) < len(r.t.Lives) && yield(row); row++ {
+		}
+	}
+}
+
+// del lets go of what code at a line got when the statement behind is over, of which is taken that it is the last to
+// read it. What a graph keeps for a backward pass stays.
+func (d *draft) del(ctx context.Context, where *place, e *Applied) {
+	known := map[int]reading{} // by depth: it is the same for all rows of a line, up to over
+	stays := map[*pass]map[int32]bool{}
+	bytes := map[*pass]int64{} // of what is let go of though a pass may need it
+	tells := d.tellsFrees()
+	for row := int32(d.warm); int(row) < len(d.t.Lives) && ctx.Err() == nil; row++ {
+		stack := d.t.Lives[row].Stack
+		depth := where.depth(stack)
+		if depth < 0 || d.phase(row) != inProgram {
+			continue
+		}
+		p := d.passOf(d.t.Lives[row].Born)
+		if p != nil && d.saved(p, row) {
+			if stays[p] == nil {
+				stays[p] = d.staying(p)
+			}
+			if stays[p][row] {
+				if !tells {
+					e.stays = max(e.stays, d.sizes[row])
+				}
+				continue
+			}
+		} else {
+			p = nil
+		}
+		own := d.stack(stack)
+		for ; depth >= 0; depth = d.caller(own, depth) {
+			x, ok := known[depth]
+			if !ok || row >= x.over {
+				x = d.readAt(row, own, depth, false)
+				known[depth] = x
+			}
+			if x.last > row && d.line(own, depth) != d.line(d.stack(d.t.Lives[x.last].Stack), depth) {
+				if d.until(row, d.t.Lives[x.last].Born) {
+					e.count(d.run, row)
+					if p != nil {
+						bytes[p] += d.sizes[row]
+						e.leaves = max(e.leaves, bytes[p])
+					}
+				}
+				break
+			}
+		}
+	}
+}
+
+// staying are the rows that a pass saved, but for those that only variables are seen to hold: no node that makes a
+// parameter's gradient reads them.
+func (d *draft) staying(p *pass) map[int32]bool {
+	out := map[int32]bool{}
+	var saved []int32
+	for row := p.rows.from; row < p.rows.to; row++ {
+		if d.saved(p, row) {
+			saved = append(saved, row)
+			out[row] = true
+		}
+	}
+	uses := d.usesOf(p, saved)
+	for row := range d.held(p) {
+		if len(uses[row]) == 0 {
+			delete(out, row)
+		}
+	}
+	return out
+}
+
+// noGrad keeps nothing for a backward of what code at a line calls, and makes no gradients there. What that returns lives
+// as recorded.
+func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
+	gone := map[int32]bool{}
+	for row := int32(d.warm); int(row) < len(d.t.Lives) && ctx.Err() == nil; row++ {
+		depth := where.depth(d.t.Lives[row].Stack)
+		if depth < 0 || d.phase(row) != inProgram {
+			continue
+		}
+		if end, holder := d.dropped(row); holder > depth && d.until(row, end) {
+			e.count(d.run, row)
+			gone[row] = true
+		}
+	}
+	for i := range d.passes {
+		d.noGradients(&d.passes[i], gone, e)
+	}
+	d.noLoss(where, gone, e)
+}
+
+// noGradients drops what a pass makes in the nodes of code that keeps nothing: what comes between two blocks that it
+// let go of there. Of what comes where such nodes meet others, nothing tells, so that it stays.
+func (d *draft) noGradients(p *pass, gone map[int32]bool, e *Applied) {
+	type freed struct {
+		at   int32
+		gone bool
+	}
+	var order []freed
+	for row := p.rows.from; row < p.rows.to; row++ {
+		if d.saved(p, row) && !d.byProgram(row) {
+			order = append(order, freed{d.end(row), gone[row]})
+		}
+	}
+	sorting.By(order, func(a, b freed) int { return int(a.at - b.at) })
+	if !slices.ContainsFunc(order, func(f freed) bool { return f.gone }) {
+		return
+	}
+	// within says whether a row comes behind and before what is gone.
+	within := func(row int32) (behind, before bool) {
+		born := d.t.Lives[row].Born
+		i, _ := slices.BinarySearchFunc(order, born, func(f freed, at int32) int { return int(f.at - at) })
+		return i == 0 || order[i-1].gone, i == len(order) || order[i].gone
+	}
+	var unknown int64
+	for row := p.rows.from; row < p.rows.to; row++ {
+		if d.t.Lives[row].Born < p.begin || d.phase(row) != inBackward || d.drop[row] {
+			continue
+		}
+		behind, before := within(row)
+		if part, ok := d.run.parts[row]; ok && behind && before {
+			behind, before = within(part)
+		}
+		switch {
+		case behind && before:
+			d.drop[row] = true
+			e.count(d.run, row)
+		case behind != before && d.gradient(row):
+			unknown += d.sizes[row]
+		}
+	}
+	e.stays = max(e.stays, unknown)
+}
+
+// noLoss lets go of what only a graph of code that keeps nothing still had, which backward never went through: what that
+// gives on in its own line, and, of a loss that is made of its result, all but the loss.
+func (d *draft) noLoss(where *place, gone map[int32]bool, e *Applied) {
+	const number = 512 // bytes, rounded
+	type graph struct {
+		pass *pass
+		end  int32 // the row that was allocated last before it went
+	}
+	var unknown int64
+	only := map[graph]bool{} // whether nothing but code that keeps nothing is in it so far
+	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
+		l := &d.t.Lives[row]
+		if d.phase(row) != inProgram || l.GivenUp() >= 0 && !d.byProgram(row) {
+			continue
+		}
+		of := graph{d.passOf(l.Born), d.lastBefore(d.end(row))}
+		depth, own := where.depth(l.Stack), d.stack(l.Stack)
+		switch {
+		case gone[row]:
+			only[of] = true
+		case !only[of]:
+		case depth >= 0:
+			if x := d.readAt(row, own, depth, true); x.into >= 0 && d.until(row, d.operationOf(x.into)) {
+				e.count(d.run, row)
+			}
+		case frames.Of(d.s, own[0]).Part() != frames.Loss:
+			if only[of] = d.insides[l.Stack] == 0; only[of] && l.GivenUp() < 0 {
+				unknown += d.sizes[row] // a variable's, or the graph's
+			}
+		default:
+			last := row
+			for int(last)+1 < len(d.t.Lives) && d.t.Lives[last+1].Stack == l.Stack {
+				last++
+			}
+			if last > row && d.t.Lives[last].Rounded <= number && d.until(row, d.t.Lives[last].Born) {
+				e.count(d.run, row)
+			}
+		}
+	}
+	e.stays = max(e.stays, unknown)
+}
