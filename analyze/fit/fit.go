@@ -22,6 +22,7 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/analyze/allocator"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot"
@@ -224,19 +225,7 @@ func (f *fitter) prepare(inputs []*Input) error {
 		return refuse("%s and %s vary together in these recordings; record one in which only one of them does",
 			f.q.Names[0], f.q.Names[1])
 	}
-	for _, lines := range []bool{true, false} {
-		f.all = f.all[:0]
-		c := &codes{frames: map[frameKey]int32{}, stacks: map[string]int32{}, lines: lines}
-		for i, in := range inputs {
-			f.all = append(f.all, newRecording(in, label[i], c))
-		}
-		if common(f.all) >= least {
-			if !lines {
-				f.notes = append(f.notes, "The program's lines differ between the recordings: calls are matched by function.")
-			}
-			break
-		}
-	}
+	f.number(inputs, label)
 	first := f.all[0]
 	for _, r := range f.all {
 		name := r.label
@@ -290,6 +279,44 @@ func (f *fitter) prepare(inputs []*Input) error {
 		f.conf = f.q.Settings[0].Conf
 	}
 	return nil
+}
+
+// number tells the recordings' stacks apart: by all that was recorded, or else by what the recordings have in common.
+func (f *fitter) number(inputs []*Input, label []string) {
+	try := func(c codes, note ...string) bool {
+		c.frames, c.stacks = map[frameKey]int32{}, map[string]int32{}
+		f.all = f.all[:0]
+		for i, in := range inputs {
+			f.all = append(f.all, newRecording(in, label[i], &c))
+		}
+		if common(f.all) < least {
+			return false
+		}
+		f.notes = append(f.notes, note...)
+		return true
+	}
+	const (
+		byFunction = "The program's lines differ between the recordings: calls are matched by function."
+		byPython   = "Not all recordings have frames of C++: calls are matched by those of Python. Record all with the same stacks=."
+	)
+	if try(codes{}) || try(codes{anyLine: true}, byFunction) || !someNative(inputs) || try(codes{python: true}, byPython) {
+		return
+	}
+	try(codes{python: true, anyLine: true}, byPython, byFunction)
+}
+
+// someNative reports whether some recordings have frames of C++, and others have none.
+func someNative(inputs []*Input) bool {
+	native := func(in *Input) bool {
+		for i := range in.Snapshot.Frames.Len() {
+			if !frames.Of(in.Snapshot, snapshot.FrameID(i+1)).Has(frames.Python) {
+				return true
+			}
+		}
+		return false
+	}
+	first := native(inputs[0])
+	return slices.ContainsFunc(inputs, func(in *Input) bool { return native(in) != first })
 }
 
 // together reports whether two values grow by the same powers from one recording to each other, so that nothing tells what

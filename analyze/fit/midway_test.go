@@ -3,6 +3,7 @@ package fit_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,11 +14,11 @@ import (
 )
 
 // train is a program of which the optimizer makes its state in the first step, in what the activations leave, and which gives
-// gradients up as each step begins.
-func train(d *build.Device, batch int64, steps int) {
+// gradients up as each step begins. All its calls go through native, frames of C++.
+func train(d *build.Device, batch int64, steps int, native ...string) {
 	const layers, param = 6, 3 << 19
 	under := func(frames ...string) {
-		d.Stack = build.NewStack(append(frames, "/app/train.py:9:<module>")...)
+		d.Stack = build.NewStack(slices.Concat(native, frames, []string{"/app/train.py:9:<module>"})...)
 	}
 	under("torch/nn/modules/module.py:1340:convert")
 	for range layers {
@@ -36,7 +37,7 @@ func train(d *build.Device, batch int64, steps int) {
 			under(fmt.Sprintf("/app/model.py:%d:forward", 20+k), "torch/nn/modules/module.py:1751:_call_impl")
 			kept = append(kept, d.Alloc(batch<<19), d.Alloc(batch<<17))
 		}
-		d.Stack = nil
+		d.Stack = build.NewStack(native...)
 		for k := layers - 1; k >= 0; k-- {
 			tmp := d.Alloc(batch << 19)
 			grads = append(grads, d.Alloc(param))
@@ -82,6 +83,25 @@ func TestRings(t *testing.T) {
 		if notes := strings.Join(got.Notes, " "); !strings.Contains(notes, "middle of the run") {
 			t.Errorf("notes do not say that recordings begin in the middle of the run: %q", notes)
 		}
+	}
+}
+
+// TestStacks holds that recordings go together of which only one has frames of C++.
+func TestStacks(t *testing.T) {
+	run := func(batch int64, native ...string) *fit.Input {
+		s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) { train(d, batch, 3, native...) }))
+		return &fit.Input{Snapshot: s, Timeline: timeline.Main(s), At: fit.Point{batch}}
+	}
+	got, err := fit.Ask(t.Context(), []*fit.Input{run(4), run(8, "??:0:c10::cuda::malloc(unsigned long)")},
+		fit.Question{Names: []string{"batch"}, To: []fit.Point{{16}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := run(16).Timeline.PeakAllocated.Bytes; got.Predictions[0].AllocatedPeak != want {
+		t.Errorf("allocated peak %d, want %d", got.Predictions[0].AllocatedPeak, want)
+	}
+	if notes := strings.Join(got.Notes, " "); !strings.Contains(notes, "frames of C++") {
+		t.Errorf("notes do not say how calls are matched: %q", notes)
 	}
 }
 

@@ -80,7 +80,9 @@ func (r *recording) isScratch(row int) bool {
 type codes struct {
 	frames map[frameKey]int32
 	stacks map[string]int32
-	lines  bool // frames of the same function differ by their lines
+
+	anyLine bool // a function's frames are the same, on whatever line
+	python  bool // of stacks only the frames of Python count
 }
 
 type frameKey struct {
@@ -94,12 +96,12 @@ func (c *codes) number(s *snapshot.Snapshot) []int32 {
 	for i := 1; i <= s.Frames.Len(); i++ {
 		id := snapshot.FrameID(i)
 		class := frames.Of(s, id)
-		if class.Origin() == frames.Plumbing {
+		if class.Origin() == frames.Plumbing || c.python && !class.Has(frames.Python) {
 			continue
 		}
 		f := s.Frames.Get(id)
 		k := frameKey{frames.Short(s.Strings.Get(f.File)), s.Strings.Get(f.Name), f.Line}
-		if !c.lines && class.Has(frames.Python) {
+		if c.anyLine && class.Has(frames.Python) {
 			k.line = 0
 		}
 		n, ok := c.frames[k]
