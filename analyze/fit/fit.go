@@ -24,6 +24,7 @@ import (
 	"github.com/snapana/snapana/analyze/allocator"
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -272,6 +273,7 @@ func (f *fitter) prepare(inputs []*Input) error {
 		return refuse("%s are not of one program: only %.0f%% of their allocations have the same stack", names(f.all),
 			100*common(f.all))
 	}
+	f.noteFalls()
 	f.leaveAside()
 	f.models = make([]*model, len(f.all))
 	f.conf = first.program.Recorded.Conf
@@ -279,6 +281,27 @@ func (f *fitter) prepare(inputs []*Input) error {
 		f.conf = f.q.Settings[0].Conf
 	}
 	return nil
+}
+
+// noteFalls says where a recording of higher values needed less than one of lower ones, as when values are swapped.
+func (f *fitter) noteFalls() {
+	const clear = 1.02 // kernels chosen by shape make less of a difference to a peak
+	for _, low := range f.all {
+		for _, high := range f.all {
+			higher := !slices.Equal(high.At, low.At)
+			for i := range high.At {
+				higher = higher && high.At[i] >= low.At[i]
+			}
+			less, more := high.Timeline.PeakAllocated.Bytes, low.Timeline.PeakAllocated.Bytes
+			if !higher || high.failed() || high.midway() != low.midway() || float64(more) < clear*float64(less) {
+				continue
+			}
+			f.notes = append(f.notes, fmt.Sprintf("%s needed less than %s, although its values are higher: allocated memory peaked at "+
+				"%s instead of %s. Are the values in the order of the files?", high.label, low.label, units.Bytes(less),
+				units.Bytes(more)))
+			return
+		}
+	}
 }
 
 // number tells the recordings' stacks apart: by all that was recorded, or else by what the recordings have in common.

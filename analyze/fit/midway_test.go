@@ -105,6 +105,23 @@ func TestStacks(t *testing.T) {
 	}
 }
 
+// TestSwapped holds that values in another order than the files are noticed.
+func TestSwapped(t *testing.T) {
+	a, b := recordingOf(t, 4, 3, 0), recordingOf(t, 8, 3, 0)
+	for _, swapped := range []bool{false, true} {
+		if swapped {
+			a.At, b.At = b.At, a.At
+		}
+		got, err := fit.Ask(t.Context(), []*fit.Input{a, b}, fit.Question{Names: []string{"batch"}, To: []fit.Point{{16}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if notes := strings.Join(got.Notes, " "); strings.Contains(notes, "order of the files") != swapped {
+			t.Errorf("swapped %v: notes %q", swapped, notes)
+		}
+	}
+}
+
 // TestAside holds that recordings of other parts of a run make no laws together: one tells, and is compared with the other.
 func TestAside(t *testing.T) {
 	part := func(batch int64, rows int, sizes func(i int) int64) *fit.Input {
