@@ -18,7 +18,7 @@ func Fit(r *fit.Result) string {
 	c := &r.Capacity
 	if r.Limit == nil {
 		last := r.Predictions[len(r.Predictions)-1]
-		return sentence(fmt.Sprintf("%s needs %s reserved: peak = %s", valuesOf(r.Names, last.Values), about(&last), r.Law))
+		return sentence(fmt.Sprintf("%s needs %s reserved: allocated peak = %s", valuesOf(r.Names, last.Values), about(&last), r.Law))
 	}
 	room := units.Bytes(c.Reservable)
 	if c.Source == "asked" {
@@ -167,9 +167,9 @@ func FitWord(r *fit.Result) (string, finding.Tone) {
 	return "Fits", finding.Good
 }
 
-// FitLaw says how the peak grows over a stretch of values, and where it is.
+// FitLaw says how the allocated peak grows over a stretch of values, and where it is.
 func FitLaw(r *fit.Result, s *fit.Stretch) string {
-	law := "peak = " + s.Law
+	law := "allocated peak = " + s.Law
 	if len(r.Laws) > 1 {
 		to := ""
 		if s.To > s.From {
