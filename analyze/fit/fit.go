@@ -8,6 +8,7 @@
 //     A law is proven when it has fewer coefficients than there are sizes. Where none fits it is an estimate with bounds.
 //  3. The recording nearest to a value is replayed with the sizes that the laws give there (predict.go), from an allocator
 //     that has nothing reserved, by package whatif. One that begins in the middle of the run gets a beginning (midway.go).
+//     Where sizes depend on data it is replayed with others that are as likely, and the middle one counts.
 //  4. What was recorded is predicted from the other recordings, which tells how good that is (result.go).
 //
 // What a replay cannot know is what the program would do at another value that it did not do at the recorded ones: other

@@ -121,8 +121,15 @@ func (f *fitter) most(at func(int64) Point, s side, margin float64) int64 {
 		limit := int64(float64(f.capacity) / (1 + margin))
 		n = int64(sort.Search(mostValue, func(i int) bool {
 			p := at(int64(i) + 1)
-			most, _ := f.model(f.nearest(p, -1)).peak(p, s)
-			return most > limit
+			m := f.model(f.nearest(p, -1))
+			sides := []side{s}
+			if s == mid {
+				sides = m.likely()
+			}
+			return !slices.ContainsFunc(sides, func(s side) bool {
+				most, _ := m.peak(p, s)
+				return most <= limit
+			})
 		}))
 		f.mosts[k] = n
 	}

@@ -93,7 +93,10 @@ const (
 )
 
 // at is the size at a point.
-func (l *law) at(p Point) int64 {
+func (l *law) at(p Point) int64 { return l.turned(p, 1) }
+
+// turned is the size at a point where a size that depends on data has so many times what it has more than the parts.
+func (l *law) turned(p Point, times float64) int64 {
 	if l.size != nil {
 		return l.size(p)
 	}
@@ -102,7 +105,7 @@ func (l *law) at(p Point) int64 {
 		n += l.parts[i].factor * float64(l.parts[i].of(p))
 	}
 	if l.rest != 0 {
-		n += l.rest * math.Sqrt(float64(l.parts[0].of(p))/float64(l.parts[0].of(l.from)))
+		n += times * l.rest * math.Sqrt(float64(l.parts[0].of(p))/float64(l.parts[0].of(l.from)))
 	}
 	return int64(min(math.Round(n), allocator.MaxRequest))
 }
@@ -110,6 +113,10 @@ func (l *law) at(p Point) int64 {
 // bound is the size at a point, or a bound of it.
 func (l *law) bound(p Point, s side) int64 {
 	switch {
+	case s == even:
+		return l.turned(p, 0)
+	case s == turned:
+		return l.turned(p, -1)
 	case l.low == nil || s == mid:
 		return l.at(p)
 	case s == low:
@@ -125,7 +132,14 @@ const (
 	mid side = iota
 	low
 	high
+	// Sizes that depend on data as they may be as well: always the same, or smaller where they were larger than usual. Which
+	// step has the larger ones is chance, and decides about how memory is laid out.
+	even
+	turned
 )
+
+// bounds reports whether a side is a bound.
+func (s side) bounds() bool { return s == low || s == high }
 
 func constant(n int64) *law { return &law{parts: []part{{factor: float64(n)}}} }
 

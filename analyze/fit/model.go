@@ -21,6 +21,7 @@ type model struct {
 	gpu   gpu // by which the scratch memory of sums is computed
 	// Depends says that a good part of the requested bytes depends on the data: they differ from step to step.
 	depends bool
+	chance  bool // some law has a rest, so that other sizes are as likely
 	// Buffered says that recordings have such memory, convolves that some may be of convolutions.
 	buffered, convolves bool
 }
@@ -318,6 +319,7 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term) {
 			}
 			l := along(t, int64(mean/n), m.At)
 			l.kind, l.rest, l.from = estimated, size(row)-mean/n, m.At
+			m.chance = true
 			l.low = along(t, int64(size(row)*least/most), m.At)
 			l.high = along(t, int64(size(row)*most/least), m.At)
 			id = int32(len(m.laws))

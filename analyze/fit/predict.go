@@ -1,6 +1,7 @@
 package fit
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // nearest is the recording whose values are nearest to a point, by their ratios; one that failed only if all did.
@@ -78,15 +80,53 @@ func (f *fitter) replay(m *model, p Point, s side, set *whatif.Setting, capacity
 	return q.Run(f.ctx, f.options(set, capacity))
 }
 
+// likely are the sides that are as likely as each other.
+func (m *model) likely() []side {
+	if m.chance {
+		return []side{mid, even, turned}
+	}
+	return []side{mid}
+}
+
+// replays are the runs of a model at a point that are as likely as each other, the one that needs least first.
+func (f *fitter) replays(m *model, p Point, set *whatif.Setting, capacity int64) ([]*whatif.Outcome, error) {
+	sides := m.likely()
+	outs := make([]*whatif.Outcome, len(sides))
+	for i, s := range sides {
+		var err error
+		if outs[i], err = f.replay(m, p, s, set, capacity); err != nil {
+			return nil, err
+		}
+	}
+	sorting.Stable(outs, func(a, b *whatif.Outcome) int { return cmp.Compare(a.ReservedPeak, b.ReservedPeak) })
+	return outs, nil
+}
+
 // fits reports whether the program runs at a point. The margin is the share of the capacity that is left free, below 0
 // one that it is more.
 func (f *fitter) fits(p Point, s side, set *whatif.Setting, margin float64) (bool, *whatif.Outcome, error) {
 	m := f.model(f.nearest(p, -1))
-	out, err := f.replay(m, p, s, set, int64(float64(f.capacity)/(1+margin)))
+	capacity := int64(float64(f.capacity) / (1 + margin))
+	if s.bounds() {
+		out, err := f.replay(m, p, s, set, capacity)
+		return err == nil && served(out), out, err
+	}
+	outs, err := f.replays(m, p, set, capacity)
 	if err != nil {
 		return false, nil, err
 	}
+	sorting.Stable(outs, func(a, b *whatif.Outcome) int { return cmp.Compare(failed(a), failed(b)) })
+	out := middle(outs)
 	return served(out), out, nil
+}
+
+func middle(outs []*whatif.Outcome) *whatif.Outcome { return outs[len(outs)/2] }
+
+func failed(out *whatif.Outcome) int {
+	if served(out) {
+		return 0
+	}
+	return 1
 }
 
 func served(out *whatif.Outcome) bool { return !out.StartFailed && out.First == nil }
@@ -211,12 +251,12 @@ func (f *fitter) predict(p Point) (Prediction, error) {
 	k := f.nearest(p, -1)
 	m := f.model(k)
 	out := Prediction{At: p[0], Values: p, From: k}
-	o, err := f.replay(m, p, mid, nil, 0)
+	outs, err := f.replays(m, p, nil, 0)
 	if err != nil {
 		return out, err
 	}
-	out.ReservedPeak, out.AllocatedPeak = o.ReservedPeak, o.AllocatedPeak
-	out.ReservedLow, out.ReservedHigh = o.ReservedPeak, o.ReservedPeak
+	out.ReservedPeak, out.AllocatedPeak = middle(outs).ReservedPeak, middle(outs).AllocatedPeak
+	out.ReservedLow, out.ReservedHigh = outs[0].ReservedPeak, outs[len(outs)-1].ReservedPeak
 	if m.doubt {
 		for _, s := range []side{low, high} {
 			o, err := f.replay(m, p, s, nil, 0)

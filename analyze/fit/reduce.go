@@ -269,7 +269,7 @@ func (m *model) backward(row int) bool {
 // The estimate leaves out what may be of a convolution, whose bias is summed in another way, unless recordings have such
 // memory.
 func (m *model) counts(r *reduction, s side) bool {
-	return !r.recorded && (s == high || s == mid && (m.buffered || !m.convolves))
+	return !r.recorded && (s == high || !s.bounds() && (m.buffered || !m.convolves))
 }
 
 // edits are what a run at a point asks for.

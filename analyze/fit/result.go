@@ -119,12 +119,12 @@ func (f *fitter) check(r *Result) error {
 
 // checkOf predicts a recording from a model.
 func (f *fitter) checkOf(r *Result, rec *recording, m *model, heldOut bool) error {
-	out, err := f.replay(m, rec.At, mid, &rec.program.Settings(false)[0], 0)
+	outs, err := f.replays(m, rec.At, &rec.program.Settings(false)[0], 0)
 	if err != nil {
 		return err
 	}
 	c := Check{File: rec.Snapshot.Name, Values: rec.At, HeldOut: heldOut, Reserved: rec.Timeline.PeakReserved.Bytes,
-		Predicted: out.ReservedPeak}
+		Predicted: middle(outs).ReservedPeak}
 	c.Error = float64(c.Predicted-c.Reserved) / float64(max(c.Reserved, 1))
 	r.Checks = append(r.Checks, c)
 	r.Error = max(r.Error, math.Abs(c.Error))

@@ -146,6 +146,46 @@ func TestTruth(t *testing.T) {
 	}
 }
 
+// TestChance holds what is predicted of programs whose sizes depend on the data. Which step has the larger ones decides about
+// the layout, and is chance: a prediction is of what is likely.
+func TestChance(t *testing.T) {
+	const much, few = 0.05, 0.05
+	all, off := 0, 0
+	for _, f := range families(t) {
+		for _, name := range []string{"batch", "seq"} {
+			recorded, others := f.series(name)
+			if !depends[f.Family] || len(recorded) < 2 {
+				continue
+			}
+			q := fit.Question{Names: []string{name}}
+			for _, r := range others {
+				q.To = append(q.To, fit.Point{r.At[name]})
+			}
+			for i := range recorded {
+				for k := range recorded[:i] {
+					got, err := fit.Ask(t.Context(), inputs(t, []run{recorded[k], recorded[i]}, name), q)
+					if err != nil {
+						t.Fatal(f.Family, err)
+					}
+					for n, p := range got.Predictions {
+						truth := others[n].Stats.Reserved
+						if all++; math.Abs(float64(p.ReservedPeak-truth)) > much*float64(truth) {
+							off++
+						}
+						if p.AllocatedPeak > p.ReservedPeak {
+							t.Errorf("%s, %d: %d allocated of %d", f.Family, p.At, p.AllocatedPeak, p.ReservedPeak)
+						}
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d of %d are off by more than 5%%", off, all)
+	if all < 50 || float64(off) > few*float64(all) {
+		t.Errorf("%d of %d are off by more than 5%%", off, all)
+	}
+}
+
 // TestTwoValues predicts GPT with a batch and a length that no recording has together.
 func TestTwoValues(t *testing.T) {
 	all := families(t)
