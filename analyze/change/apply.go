@@ -393,14 +393,28 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		return nil, no
 	}
 	out := map[string][]group{}
+	for i, name := range names {
+		g, sure := kept[i].meant(name)
+		guessed = guessed || !sure
+		out[name] = []group{g}
+		a.Assumptions = append(a.Assumptions, Assumption{Kind: TakenFor, Name: name, Line: g.line})
+	}
 	if guessed {
 		a.assume(OneOfLists)
 	}
-	for i, name := range names {
-		out[name] = []group{kept[i].group}
-		a.Assumptions = append(a.Assumptions, Assumption{Kind: TakenFor, Name: name, Line: kept[i].line})
-	}
 	return out, nil
+}
+
+// meant is the list that a name means, of lists in a list: stages are the outer one, and blocks the inner. Of another name that
+// is not sure.
+func (g *group) meant(name string) (list group, sure bool) {
+	switch name = strings.ToLower(name); {
+	case g.outer == nil:
+		return *g, true
+	case strings.Contains(name, "stage"):
+		return *g.outer, true
+	}
+	return *g, strings.Contains(name, "block")
 }
 
 // which are the modules of a list that a change names, "*" for all and where it names several lists.

@@ -25,6 +25,9 @@ type group struct {
 	calls  []instance
 	most   int  // calls in one pass
 	list   bool // the modules call others, so that they are worth a checkpoint each
+	// Outer is the list of which each module has such a list of its own, as the stages of a network, where a module of it is
+	// seen to begin; else nil.
+	outer *group
 }
 
 // instance is a module's call on the way to a pass.
@@ -194,6 +197,21 @@ func (r *run) inCallee(c *instance, k int) int32 {
 	return 0
 }
 
+// inListed is the same of the module in a list of torch's that a call may be of, 0 where that is a list, too.
+func (r *run) inListed(c *instance, k int) int32 {
+	own, first := r.stack(r.t.Lives[c.rows[k]].Stack), r.stack(r.t.Lives[c.rows[0]].Stack)
+	lists := 0
+	for depth := len(own) - (len(first) - c.depth) - 1; depth >= 0 && lists < 2; depth-- {
+		switch {
+		case r.contains(own[depth]):
+			lists++
+		case r.isCode(own, depth):
+			return r.s.Frames.Get(own[depth]).Line
+		}
+	}
+	return 0
+}
+
 // number counts the calls of a group in each pass that keep something for it, and drops the others, as those of an
 // evaluation.
 func (r *run) number(g *group) {
@@ -290,13 +308,14 @@ func (r *run) inModule(stack []snapshot.FrameID, depth int) bool {
 }
 
 // lists are the groups in modules of which a pass calls several that call others, the outermost in each stack, in the
-// order of their first calls. Of a list of lists, such as the stages of a network, no stack tells where a module of the
-// outer one begins: it was divided where those of the inner one begin, which stands for it.
+// order of their first calls. Of a list of lists, such as the stages of a network, the inner one stands for it. Where modules of
+// the outer one do nothing of their own no stack tells where they begin: then it was divided where those of the inner one do.
 func (r *run) lists() []group {
 	single := map[string]bool{}
 	groups := r.listsBut(single)
 	for i := range groups {
 		outer, but := groups[i], maps.Clone(single)
+		stages := r.stages(&outer)
 		same := func(inner group) bool {
 			if !inner.inside(&outer) || inner.most > outer.most {
 				return false
@@ -309,12 +328,35 @@ func (r *run) lists() []group {
 			within := r.listsBut(but)
 			if k = slices.IndexFunc(within, same); k >= 0 {
 				if outer = within[k]; r.contains(outer.around[0]) {
-					groups[i] = outer
+					groups[i], groups[i].outer = outer, stages
 				}
 			}
 		}
 	}
 	return groups
+}
+
+// stages divides the calls of a list whose modules may be lists by the lines of the function that these run: where it is at an
+// earlier one than before the next has begun. It is nil where that tells of none.
+func (r *run) stages(g *group) *group {
+	out := *g
+	out.calls, out.most = nil, 0
+	var last int32
+	for i := range g.calls {
+		c := &g.calls[i]
+		for k, row := range c.rows {
+			line := r.inListed(c, k)
+			if n := len(out.calls); n == 0 || out.calls[n-1].pass != c.pass || line < last {
+				out.calls = append(out.calls, instance{pass: c.pass, depth: c.depth})
+			}
+			x := &out.calls[len(out.calls)-1]
+			x.rows, last = append(x.rows, row), line
+		}
+	}
+	if r.number(&out); out.most < 2 {
+		return nil
+	}
+	return &out
 }
 
 // inside reports whether the line of a group runs in modules of another.
