@@ -59,10 +59,11 @@ type guesser struct {
 	*model
 	uses  *category.Table
 	value value
-	calls []int  // by row, that behind the last one of its call: requests of one stack in a row
-	turns []bool // by stack, whether steps free some of what it makes
+	lines []int32 // by stack, the number of its frames of Python: what C++ calls differs within a call
+	calls []int   // by row, that behind the last one of its call: requests of one line in a row
+	turns []bool  // by line, whether steps free some of what it makes
 
-	copies map[snapshot.StackID]bool // stacks that copy all that a model is
+	copies map[int32]bool // lines that copy all that a model is
 
 	params map[int64]int64 // by size, how many parameters there are
 	left   map[int64]int64 // by size, how many requests of forward passes outlast their calls
@@ -77,9 +78,13 @@ func newGuesser(m *model, v value) *guesser {
 	g := &guesser{model: m, uses: m.categories(), value: v, calls: make([]int, len(lives)),
 		turns: make([]bool, m.Snapshot.Stacks.Len()+1), conv: convolutions(m.Snapshot),
 		params: map[int64]int64{}, left: map[int64]int64{}, scratch: map[int64]bool{}, pairs: map[int64]bool{}}
+	ofPython := codes{frames: map[frameKey]int32{}, stacks: map[string]int32{}, python: true}
+	g.lines = ofPython.number(m.Snapshot)
+	none := g.lines[snapshot.EmptyStack]
 	for row := len(lives) - 1; row >= 0; row-- {
 		l := &lives[row]
-		if g.calls[row] = row + 1; row+1 < len(lives) && lives[row+1].Stack == l.Stack && l.Stack != snapshot.EmptyStack {
+		line := g.lines[l.Stack]
+		if g.calls[row] = row + 1; row+1 < len(lives) && g.lines[lives[row+1].Stack] == line && line != none {
 			g.calls[row] = g.calls[row+1]
 		}
 		use, _ := g.uses.Of(int32(row))
@@ -88,7 +93,7 @@ func newGuesser(m *model, v value) *guesser {
 			g.params[l.Requested]++
 		}
 		if !old && l.Freed >= 0 {
-			g.turns[l.Stack] = true
+			g.turns[line] = true
 		}
 	}
 	g.findCasts()
@@ -147,21 +152,21 @@ func (g *guesser) findCasts() {
 // findCopies finds the code that copies a model, as of its best weights: it makes half of the sizes of parameters, or more.
 func (g *guesser) findCopies() {
 	type made struct {
-		stack snapshot.StackID
-		size  int64
+		line int32
+		size int64
 	}
 	known := map[made]bool{}
-	sizes := map[snapshot.StackID]int{}
+	sizes := map[int32]int{}
 	for row := g.bounds[0]; row < len(g.of); row++ {
 		l := &g.Timeline.Lives[row]
-		if k := (made{l.Stack, l.Requested}); g.params[k.size] > 0 && !known[k] {
+		if k := (made{g.lines[l.Stack], l.Requested}); g.params[k.size] > 0 && !known[k] {
 			known[k] = true
-			sizes[k.stack]++
+			sizes[k.line]++
 		}
 	}
-	g.copies = map[snapshot.StackID]bool{}
-	for stack, n := range sizes {
-		g.copies[stack] = n > 1 && 2*n >= len(g.params)
+	g.copies = map[int32]bool{}
+	for line, n := range sizes {
+		g.copies[line] = n > 1 && 2*n >= len(g.params)
 	}
 }
 
@@ -204,7 +209,7 @@ func (g *guesser) flows(row int) (grows, certain bool) {
 	case category.Temporary:
 		grows = !old
 	case category.Other: // of the program's own: made anew in each step
-		grows = row >= g.bounds[0] && g.turns[l.Stack] && !g.copies[l.Stack]
+		grows = row >= g.bounds[0] && g.turns[g.lines[l.Stack]] && !g.copies[g.lines[l.Stack]]
 	default:
 		return false, true
 	}

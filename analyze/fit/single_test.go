@@ -1,6 +1,7 @@
 package fit_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/snapana/snapana/analyze/fit"
@@ -38,6 +39,41 @@ func TestSmallValue(t *testing.T) {
 	})
 	if got.ReservedPeak > want*11/10 || got.ReservedHigh < want || got.ReservedLow > want {
 		t.Errorf("%+v, want %d", got, want)
+	}
+}
+
+// TestCastsByCode holds that the copies of parameters that autocast makes are known where stacks have the frames of C++, which
+// tell a copy from the product that it is made for.
+func TestCastsByCode(t *testing.T) {
+	const layers, param = 8, 3 << 20
+	got, want := predictAlone(t, "batch", 4, 32, func(d *build.Device, batch int64) {
+		under := func(layer int, native string) {
+			d.Stack = build.NewStack(native, "torch/nn/modules/linear.py:134:forward", "torch/nn/modules/module.py:1751:_call_impl",
+				fmt.Sprintf("/app/model.py:%d:forward", 20+layer), "torch/nn/modules/module.py:1751:_call_impl", "/app/train.py:9:<module>")
+		}
+		d.Stack = build.NewStack("torch/nn/modules/module.py:1340:convert", "/app/train.py:5:<module>")
+		for range layers {
+			d.Alloc(param)
+		}
+		for range 3 {
+			var kept []*build.Block
+			for layer := range layers {
+				under(layer, "??:0:at::native::_to_copy")
+				kept = append(kept, d.Alloc(param/2))
+				under(layer, "??:0:at::native::addmm")
+				kept = append(kept, d.Alloc(batch<<18))
+			}
+			d.Stack = build.NewStack("??:0:torch::autograd::Engine::evaluate_function")
+			for i, b := range kept {
+				if i%2 == 1 {
+					d.Free(d.Alloc(b.Size()))
+				}
+				d.Free(b)
+			}
+		}
+	})
+	if got.ReservedPeak != want {
+		t.Errorf("%d, want %d", got.ReservedPeak, want)
 	}
 }
 
