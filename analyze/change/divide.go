@@ -386,6 +386,7 @@ func (d *draft) repeat(p *pass, first int32, added int) {
 func (r *run) loopOf(p *pass) int32 {
 	calls := map[snapshot.StackID]string{} // by stack, the code that calls the outermost module; "" for none
 	trains := map[string]bool{}
+	until := p.rows.to // the first row that a module makes for it: what comes behind is of the pass, though it is made once and stays
 	graphs := r.graphs(p)
 	for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
 		stack := r.t.Lives[row].Stack
@@ -396,7 +397,9 @@ func (r *run) loopOf(p *pass) int32 {
 			}
 		}
 		if r.saved(p, row) || graphs[row] {
-			trains[calls[stack]] = true
+			if trains[calls[stack]] = true; calls[stack] != "" {
+				until = min(until, row)
+			}
 		}
 	}
 	if len(trains) == 0 {
@@ -404,7 +407,7 @@ func (r *run) loopOf(p *pass) int32 {
 	}
 	from := p.rows.from
 	again := r.madeAgain(p)
-	for row := from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
+	for row := from; row < until && r.t.Lives[row].Born < p.begin; row++ {
 		code, once := calls[r.t.Lives[row].Stack], again != nil && !again[r.t.Lives[row].Stack]
 		if r.is(row, category.Parameter) || code != "" && !trains[code] && !trains[""] ||
 			code == "" && once && r.end(row) >= p.end && !r.is(row, category.Workspace) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/sorting"
@@ -81,6 +82,7 @@ func (r *run) modules(descend bool, takes func(stack []snapshot.FrameID, depth i
 	}
 	for i := range groups {
 		r.join(&groups[i])
+		r.takeTurns(&groups[i])
 		r.number(&groups[i])
 	}
 	return slices.DeleteFunc(groups, func(g group) bool { return len(g.calls) == 0 })
@@ -182,6 +184,58 @@ func (r *run) joinWhere(g *group, early func(c *instance) bool) bool {
 	}
 	g.calls = joined
 	return true
+}
+
+// takeTurns puts the calls together that lists of modules make, which a line calls one after another: where the modules are of
+// several kinds in turn, such as attention and an MLP in one wrapper, each list has one of each.
+func (r *run) takeTurns(g *group) {
+	if len(g.calls) == 0 || !r.callsList(&g.calls[0]) {
+		return
+	}
+	kinds := make([]string, len(g.calls))
+	for i := range g.calls {
+		var stacks []snapshot.StackID
+		for _, row := range g.calls[i].rows {
+			if !r.is(row, category.Workspace) {
+				stacks = append(stacks, r.alike[r.t.Lives[row].Stack])
+			}
+		}
+		slices.Sort(stacks)
+		kinds[i] = fmt.Sprint(slices.Compact(stacks))
+	}
+	n := 1 // kinds
+	for n < len(kinds) && kinds[n] != kinds[0] {
+		n++
+	}
+	if n == 1 || len(kinds) < 2*n || len(kinds)%n != 0 {
+		return
+	}
+	for i := range kinds {
+		if kinds[i] != kinds[i%n] || g.calls[i].pass != g.calls[i-i%n].pass {
+			return
+		}
+	}
+	var lists []instance
+	for i := range g.calls {
+		if i%n == 0 {
+			lists = append(lists, g.calls[i])
+			continue
+		}
+		l := &lists[len(lists)-1]
+		l.rows = slices.Concat(l.rows, g.calls[i].rows)
+	}
+	g.calls = lists
+}
+
+// callsList reports whether a call is of a list of modules.
+func (r *run) callsList(c *instance) bool {
+	own := r.stack(r.t.Lives[c.rows[0]].Stack)
+	for depth := c.depth - 1; depth >= 0; depth-- {
+		if r.isCode(own, depth) {
+			return r.contains(own[depth])
+		}
+	}
+	return false
 }
 
 // inCallee is the line of the function that a call runs at one of its rows, the last for -1, 0 where it is not there.
@@ -410,8 +464,8 @@ func (r *run) listsBut(single map[string]bool) []group {
 	}
 }
 
-// at gives the groups of a line; where it descends, those of the list that it calls, unless that has no modules that call
-// others and the line itself calls one such list after another.
+// at gives the groups of a line; where it descends, those of the list that it calls, unless the line itself calls one such list
+// after another: where that is seen, or the list has no modules that call others.
 func (r *run) at(line string, descend bool) []group {
 	there := func(stack []snapshot.FrameID, depth int) bool { return r.matches(stack[depth], line) }
 	groups := r.modules(false, there)
@@ -419,6 +473,14 @@ func (r *run) at(line string, descend bool) []group {
 		return groups
 	}
 	inner := r.modules(true, there)
+	for _, l := range r.lists() {
+		if l.outer != nil && len(inner) > 0 && l.outer.line == inner[0].line {
+			return []group{*l.outer}
+		}
+	}
+	if len(groups) == 1 && len(inner) == 1 && 1 < groups[0].most && groups[0].most < inner[0].most {
+		return groups
+	}
 	follows := func(c instance) bool { return c.follows }
 	if slices.ContainsFunc(inner, func(g group) bool { return g.list }) ||
 		!slices.ContainsFunc(groups, func(g group) bool { return slices.ContainsFunc(g.calls, follows) }) {
