@@ -205,13 +205,18 @@ func (d *draft) accumulate(parts int64, e *Applied) {
 	for i := range d.passes {
 		p := &d.passes[i]
 		first := d.loopOf(p)
-		weights := d.weights(p, first)
+		weights, sums := d.weights(p, first), d.divided(p, parts)
 		for row := p.rows.from; row < p.rows.to; row++ {
 			if l := &d.t.Lives[row]; l.Born < first || d.gradient(row) && l.Born >= p.begin {
 				continue
 			}
 			if d.phase(row) == inBackward && weights[d.t.Lives[row].Requested] {
 				continue // one of several that a gradient is the sum of
+			}
+			if n, ok := sums[row]; ok {
+				d.sizes[row], d.drop[row] = n, d.drop[row] || n == 0
+				e.count(d.run, row)
+				continue
 			}
 			if d.ofBatch(row) && !fixed[row] && d.sizes[row]%parts == 0 {
 				d.sizes[row] /= parts

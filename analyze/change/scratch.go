@@ -3,6 +3,7 @@ package change
 import (
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/analyze/kernel"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -71,6 +72,44 @@ func (r *run) alone(row int32) bool {
 // (ReduceConfig::global_memory_size in aten/src/ATen/native/cuda/Reduce.cuh).
 func (r *run) partial(row int32) bool {
 	return r.partialsAt(row-1) || r.partialsAt(row-2)
+}
+
+// divided are the sizes that sums of a pass keep partial results in, and semaphores, by row, where each sums so many times fewer
+// rows of a matrix; 0 for none.
+func (r *run) divided(p *pass, parts int64) map[int32]int64 {
+	out := map[int32]int64{}
+	for result := p.rows.from; result < p.rows.to; result++ {
+		if !r.partialsAt(result) {
+			continue
+		}
+		if g, rows, columns := r.sumAt(result); rows > 0 {
+			out[result+1], out[result+2] = g.SumBuffer((rows+parts-1)/parts, columns)
+		}
+	}
+	return out
+}
+
+// sumAt is how many rows and columns the matrix has whose sum a row is, and on which device: of one that is there, and for which
+// the partial results that were recorded are made. There are 0 rows where none is.
+func (r *run) sumAt(result int32) (g kernel.GPU, rows, columns int64) {
+	const back = 64 // rows
+	l := r.t.Lives[result : result+3]
+	n := l[0].Requested
+	for row := result - 1; row >= max(result-back, int32(r.warm)); row-- {
+		m := &r.t.Lives[row]
+		if m.Requested < n || m.Requested%n != 0 || !m.LiveAfter(int(l[0].Born)) {
+			continue
+		}
+		for _, g := range kernel.GPUs() {
+			for _, width := range []int64{4, 2} { // bytes of an element
+				bytes, semaphores := g.SumBuffer(m.Requested/n, n/width)
+				if bytes == l[1].Requested && semaphores == l[2].Requested {
+					return g, m.Requested / n, n / width
+				}
+			}
+		}
+	}
+	return g, 0, 0
 }
 
 func (r *run) partialsAt(result int32) bool {

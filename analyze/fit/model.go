@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/kernel"
 )
 
 // model is one recording with a law for each of its requests.
@@ -18,7 +19,7 @@ type model struct {
 
 	loops []loop
 	sums  []reduction
-	gpu   gpu // by which the scratch memory of sums is computed
+	gpu   kernel.GPU // by which the scratch memory of sums is computed
 	// Depends says that a good part of the requested bytes depends on the data: they differ from step to step.
 	depends bool
 	chance  bool // some law has a rest, so that other sizes are as likely

@@ -4,58 +4,9 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/kernel"
 	"github.com/snapana/snapana/analyze/whatif"
 )
-
-// gpu is what the kernels of reductions ask of a device.
-type gpu struct{ processors, threads int64 } // multiprocessors, and threads of each at a time
-
-// gpus are devices that a recording may be of: A100 first, H100, V100, L40, RTX 4090, A10, RTX 3090, T4, B200, RTX 5090.
-// The stacks do not tell which; the buffers that were recorded do.
-var gpus = []gpu{{108, 2048}, {132, 2048}, {80, 2048}, {142, 1536}, {128, 1536}, {72, 1536}, {82, 1536}, {40, 1024},
-	{148, 2048}, {170, 1536}, {114, 2048}, {78, 2048}}
-
-// buffer is the size of the scratch memory with which torch sums the rows of a matrix, as the gradient of a bias is made,
-// and of its semaphores: 0 where so few are summed that each block of threads does it alone. The rules are those of
-// setReduceConfig and ReduceConfig::global_memory_size in aten/src/ATen/native/cuda/Reduce.cuh, torch 2.1 to 2.15.
-func (g gpu) buffer(rows, columns int64) (bytes, semaphores int64) {
-	const maxThreads, warp, minValues, maxValues = 512, 32, 16, 256
-	vec := int64(4)
-	for columns%vec != 0 {
-		vec /= 2
-	}
-	most := maxThreads / vec
-	across, down := min(pow2(columns/vec), most), min(pow2(rows), most)
-	width := min(across, warp)
-	height := min(down, most/width)
-	width = min(across, most/height)
-	if rows < height*16 && rows < maxValues {
-		return 0, 0
-	}
-	values := up(rows, height)
-	grid := up(columns/vec, width)
-	target := g.processors * (g.threads / (width * height))
-	if values < maxValues || grid > target {
-		return 0, 0
-	}
-	blocks := max(min(up(target, grid), up(values, minValues)), up(values, maxValues))
-	if blocks <= 1 {
-		return 0, 0
-	}
-	const sum = 4 // bytes of a partial one, of single precision for all smaller types
-	return sum * columns * blocks * width * vec, 4 * grid
-}
-
-func up(a, b int64) int64 { return (a + b - 1) / b }
-
-// pow2 is the highest power of two that is not above n.
-func pow2(n int64) int64 {
-	p := int64(1)
-	for 2*p <= n {
-		p *= 2
-	}
-	return p
-}
 
 // reduction is a sum over the rows of a matrix that grows with the values.
 type reduction struct {
@@ -197,12 +148,12 @@ func (m *model) summed(row, back int, size int64, whole bool) bool {
 // chooseGPU takes the device of which the rules give most of the buffers that were recorded, and leaves out sums of which
 // they do not.
 func (m *model) chooseGPU(others []*recording, partners [][]int32) {
-	agrees := func(g gpu, r *reduction, t *recording, row int32) bool {
-		bytes, semaphores := g.buffer(r.rows.at(t.At), r.columns)
+	agrees := func(g kernel.GPU, r *reduction, t *recording, row int32) bool {
+		bytes, semaphores := g.SumBuffer(r.rows.at(t.At), r.columns)
 		l := t.Timeline.Lives[row:]
 		return bytes == 0 || len(l) > 2 && l[1].Requested == bytes && l[2].Requested == semaphores
 	}
-	right := func(g gpu, r *reduction) bool {
+	right := func(g kernel.GPU, r *reduction) bool {
 		for k, o := range others {
 			if j := partners[k][r.row]; j >= 0 && !agrees(g, r, o, j) {
 				return false
@@ -211,7 +162,7 @@ func (m *model) chooseGPU(others []*recording, partners [][]int32) {
 		return agrees(g, r, m.recording, r.row)
 	}
 	most := -1
-	for _, g := range gpus {
+	for _, g := range kernel.GPUs() {
 		n := 0
 		for i := range m.sums {
 			if right(g, &m.sums[i]) {
@@ -230,7 +181,7 @@ func (m *model) chooseGPU(others []*recording, partners [][]int32) {
 		if r.recorded {
 			m.compute(r.row+1, func(p Point) int64 { return r.bytes(m.gpu, p) })
 			m.compute(r.row+2, func(p Point) int64 {
-				_, n := m.gpu.buffer(r.rows.at(p), r.columns)
+				_, n := m.gpu.SumBuffer(r.rows.at(p), r.columns)
 				return n
 			})
 		}
@@ -244,8 +195,8 @@ func (m *model) compute(row int32, size func(Point) int64) {
 }
 
 // bytes is the scratch memory of a sum at a point.
-func (r *reduction) bytes(g gpu, p Point) int64 {
-	n, _ := g.buffer(r.rows.at(p), r.columns)
+func (r *reduction) bytes(g kernel.GPU, p Point) int64 {
+	n, _ := g.SumBuffer(r.rows.at(p), r.columns)
 	return n
 }
 

@@ -1,0 +1,54 @@
+// Package kernel tells how much memory torch's kernels take beside their results.
+package kernel
+
+// GPU is what the kernels ask of a device.
+type GPU struct{ processors, threads int64 } // multiprocessors, and threads of each at a time
+
+// GPUs are devices that a recording may be of: A100 first, H100, V100, L40, RTX 4090, A10, RTX 3090, T4, B200, RTX 5090.
+// The stacks do not tell which; the buffers that were recorded do.
+func GPUs() []GPU {
+	return []GPU{{108, 2048}, {132, 2048}, {80, 2048}, {142, 1536}, {128, 1536}, {72, 1536}, {82, 1536}, {40, 1024},
+		{148, 2048}, {170, 1536}, {114, 2048}, {78, 2048}}
+}
+
+// SumBuffer is the size in bytes of the scratch memory with which torch sums so many rows of so many columns, as the gradient of a
+// bias is made, and of its semaphores: 0 where so few are summed that each block of threads does it alone. The rules are those of
+// setReduceConfig and ReduceConfig::global_memory_size in aten/src/ATen/native/cuda/Reduce.cuh, torch 2.1 to 2.15.
+func (g GPU) SumBuffer(rows, columns int64) (bytes, semaphores int64) {
+	const maxThreads, warp, minValues, maxValues = 512, 32, 16, 256
+	vec := int64(4)
+	for columns%vec != 0 {
+		vec /= 2
+	}
+	most := maxThreads / vec
+	across, down := min(pow2(columns/vec), most), min(pow2(rows), most)
+	width := min(across, warp)
+	height := min(down, most/width)
+	width = min(across, most/height)
+	if rows < height*16 && rows < maxValues {
+		return 0, 0
+	}
+	values := up(rows, height)
+	grid := up(columns/vec, width)
+	target := g.processors * (g.threads / (width * height))
+	if values < maxValues || grid > target {
+		return 0, 0
+	}
+	blocks := max(min(up(target, grid), up(values, minValues)), up(values, maxValues))
+	if blocks <= 1 {
+		return 0, 0
+	}
+	const sum = 4 // bytes of a partial one, of single precision for all smaller types
+	return sum * columns * blocks * width * vec, 4 * grid
+}
+
+func up(a, b int64) int64 { return (a + b - 1) / b }
+
+// pow2 is the highest power of two that is not above n.
+func pow2(n int64) int64 {
+	p := int64(1)
+	for 2*p <= n {
+		p *= 2
+	}
+	return p
+}
