@@ -57,9 +57,9 @@ func (r *run) foreach(stack snapshot.StackID) string {
 }
 
 // oneByOne updates one parameter after another. For each, Adam makes the square root of its second moment, then the
-// quotient, while the quotient of the parameter before is still referred to; what other optimizers make for all they
-// make for one, until they make it for the next (torch/optim/adam.py, sgd.py and others, _single_tensor_*, 2.0 to
-// 2.15).
+// quotient, while the quotient of the parameter before is still referred to, as the roots of others are; what other
+// optimizers make for all they make for one, until its turn is over (torch/optim/adam.py, sgd.py and others,
+// _single_tensor_*, 2.0 to 2.15).
 func (d *draft) oneByOne(e *Applied) {
 	for i := range d.calls {
 		c := &d.calls[i]
@@ -107,6 +107,10 @@ func (d *draft) singly(u *update, states []int32, at int32) {
 	adam := isAdam(u.function)
 	sgd := u.function == foreachFunction+"sgd"
 	n := slices.MaxFunc(u.lists, func(a, b list) int { return len(a) - len(b) })
+	if u.function == foreachFunction+"adagrad" && len(u.lists) > 1 {
+		u.lists = u.lists[:len(u.lists)-1] // of one parameter the quotient is never there
+	}
+	named := referred[u.function]
 	lists := int32(len(u.lists))
 	stride := lists + 4
 	base := d.turn(at, stride*int32(len(n)+2))
@@ -122,6 +126,9 @@ func (d *draft) singly(u *update, states []int32, at int32) {
 			}
 			v := d.add(row, at, at)
 			v.Turn, v.Until = turn, base+int32(i+1)*stride // until the next parameter's turn
+			if k >= len(u.lists)-named {
+				v.Until = turn + stride + 1 // until the next parameter's is made
+			}
 			if adam && k == len(u.lists)-1 {
 				v.Until = turn + 2 // the square root, until the quotient is made
 				v = d.add(row, at, at)
@@ -135,6 +142,12 @@ func (d *draft) singly(u *update, states []int32, at int32) {
 			}
 		}
 	}
+}
+
+// referred are how many of the last lists of a foreach function variables refer to where one parameter comes after another: what
+// is made for it goes when that for the next is there (torch/optim/adagrad.py, rmsprop.py: the root; adadelta.py: the step, too).
+var referred = map[string]int{
+	foreachFunction + "adagrad": 1, foreachFunction + "rmsprop": 1, foreachFunction + "adadelta": 2,
 }
 
 // isAdam tells the optimizers that make one list for the root of the second moment.
