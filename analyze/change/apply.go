@@ -372,6 +372,9 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 	if out := map[string][]group{}; slices.Equal(names, []string{everyList}) {
 		for i := range kept {
 			out[everyList] = append(out[everyList], kept[i].group)
+			if kept[i].loops {
+				a.assumeOnce(OneOfLists)
+			}
 		}
 		return out, nil
 	}
@@ -410,7 +413,7 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 func (g *group) meant(name string) (list group, sure bool) {
 	switch name = strings.ToLower(name); {
 	case g.outer == nil:
-		return *g, true
+		return *g, !g.loops
 	case strings.Contains(name, "stage"):
 		return *g.outer, true
 	}

@@ -29,6 +29,7 @@ type group struct {
 	// Outer is the list of which each module has such a list of its own, as the stages of a network, where a module of it is
 	// seen to begin; else nil.
 	outer *group
+	loops bool // the modules call others in loops of their own, which may be meant
 }
 
 // instance is a module's call on the way to a pass.
@@ -124,7 +125,7 @@ func (r *run) callsIn(p *pass, ats []at, groups []group) {
 			}
 			continue
 		}
-		if g != open || stack != last && r.back(first, stack, comes[first] > 1) {
+		if g != open || stack != last && (r.back(first, stack, comes[first] > 1) || r.apart(r.runs(last, ats), r.runs(stack, ats))) {
 			groups[g].calls = append(groups[g].calls, instance{pass: p, depth: int(ats[stack].depth), follows: g == open})
 			open, first = g, stack
 		}
@@ -136,6 +137,30 @@ func (r *run) callsIn(p *pass, ats []at, groups []group) {
 		g := &groups[open]
 		g.calls = g.calls[:len(g.calls)-1] // it is not over
 	}
+}
+
+// runs is the frame of the function that a module runs which is called at a place of a stack, 0 for none.
+func (r *run) runs(stack snapshot.StackID, ats []at) snapshot.FrameID {
+	own := r.stack(stack)
+	for depth := int(ats[stack].depth) - 1; depth >= 0; depth-- {
+		if r.isCode(own, depth) {
+			return own[depth]
+		}
+	}
+	return 0
+}
+
+// longFunction is how many lines a module's function may have without any that allocates: what is further away is of another
+// class, where no frame of other functions tells.
+const longFunction = 150
+
+// apart reports whether two frames are of the functions of different classes.
+func (r *run) apart(a, b snapshot.FrameID) bool {
+	if a == 0 || b == 0 {
+		return a != b
+	}
+	lines := r.s.Frames.Get(a).Line - r.s.Frames.Get(b).Line
+	return r.functions[a] != r.functions[b] || max(lines, -lines) > longFunction
 }
 
 // join puts calls together that are one: code that runs a function twice in one statement, as in f(g(f(x))), is back
@@ -251,8 +276,9 @@ func (r *run) inCallee(c *instance, k int) int32 {
 	return 0
 }
 
-// inListed is the same of the module in a list of torch's that a call may be of, 0 where that is a list, too.
-func (r *run) inListed(c *instance, k int) int32 {
+// inListed is the frame of the function that the module of a call runs, or the module in a list of torch's that the call is of; 0
+// where that is a list, too.
+func (r *run) inListed(c *instance, k int) snapshot.FrameID {
 	own, first := r.stack(r.t.Lives[c.rows[k]].Stack), r.stack(r.t.Lives[c.rows[0]].Stack)
 	lists := 0
 	for depth := len(own) - (len(first) - c.depth) - 1; depth >= 0 && lists < 2; depth-- {
@@ -260,7 +286,7 @@ func (r *run) inListed(c *instance, k int) int32 {
 		case r.contains(own[depth]):
 			lists++
 		case r.isCode(own, depth):
-			return r.s.Frames.Get(own[depth]).Line
+			return own[depth]
 		}
 	}
 	return 0
@@ -383,28 +409,56 @@ func (r *run) lists() []group {
 			if k = slices.IndexFunc(within, same); k >= 0 {
 				if outer = within[k]; r.contains(outer.around[0]) {
 					groups[i], groups[i].outer = outer, stages
+					stages = nil
 				}
 			}
 		}
+		if stages != nil && stages.most < groups[i].most {
+			groups[i] = *stages
+			groups[i].loops = true
+		}
+		groups[i].loops = groups[i].loops || r.goOn(&groups[i])
 	}
 	return groups
 }
 
-// stages divides the calls of a list whose modules may be lists by the lines of the function that these run: where it is at an
-// earlier one than before the next has begun. It is nil where that tells of none.
+// goOn reports whether some calls of a list go on to a line of their function that others, before and behind, do not come to. They
+// may be the last of a loop of one module, such as a stage that has its blocks in a loop of its own, and then makes the image smaller.
+func (r *run) goOn(g *group) bool {
+	ends := map[int32][]int32{} // by function, the last lines of calls
+	for i := range g.calls {
+		c := &g.calls[i]
+		if at := r.inListed(c, len(c.rows)-1); at != 0 && c.pass == g.calls[0].pass {
+			f := r.functions[at]
+			ends[f] = append(ends[f], r.s.Frames.Get(at).Line)
+		}
+	}
+	for _, lines := range ends {
+		most := slices.Max(lines)
+		if lines[0] < most && slices.Contains(lines[:len(lines)-1], most) {
+			return true
+		}
+	}
+	return false
+}
+
+// stages divides the calls of a list whose modules may have lists of their own by the function that these run: where it is
+// another, or at an earlier line than before, the next has begun. It is nil where that tells of none.
 func (r *run) stages(g *group) *group {
 	out := *g
 	out.calls, out.most = nil, 0
-	var last int32
+	var last snapshot.FrameID
 	for i := range g.calls {
 		c := &g.calls[i]
 		for k, row := range c.rows {
-			line := r.inListed(c, k)
-			if n := len(out.calls); n == 0 || out.calls[n-1].pass != c.pass || line < last {
+			at := r.inListed(c, k)
+			n := len(out.calls)
+			if n == 0 || out.calls[n-1].pass != c.pass || r.apart(at, last) ||
+				at != 0 && r.s.Frames.Get(at).Line < r.s.Frames.Get(last).Line {
 				out.calls = append(out.calls, instance{pass: c.pass, depth: c.depth})
+				n++
 			}
-			x := &out.calls[len(out.calls)-1]
-			x.rows, last = append(x.rows, row), line
+			out.calls[n-1].rows, last = append(out.calls[n-1].rows, row), at
 		}
 	}
 	if r.number(&out); out.most < 2 {
