@@ -141,6 +141,11 @@ const (
 // bounds reports whether a side is a bound.
 func (s side) bounds() bool { return s == low || s == high }
 
+// growsWith reports whether a size is said to be other with another one of the values.
+func (l *law) growsWith(value int) bool {
+	return slices.ContainsFunc(l.parts, func(p part) bool { return p.term[value] > 0 })
+}
+
 func constant(n int64) *law { return &law{parts: []part{{factor: float64(n)}}} }
 
 // along is the law of a size that is n at a point and goes with a term.

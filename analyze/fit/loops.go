@@ -195,8 +195,6 @@ func (m *model) pairLoops() {
 // addLoop adds a loop of which another recording has fewer passes. Rows of passes get the laws of rows that are like them,
 // of which the other has a partner.
 func (m *model) addLoop(x *repeats, partners []int32, within span, value int, more float64) {
-	to := max(x.run.to, x.all.from+x.period)
-	m.loops = append(m.loops, m.loopAt(span{to - x.period, to}, within, value, float64(x.alone/x.period)/more))
 	laws := make([]int32, x.period)
 	for i := range laws {
 		laws[i] = -1
@@ -206,6 +204,12 @@ func (m *model) addLoop(x *repeats, partners []int32, within span, value int, mo
 			laws[k] = m.of[row]
 		}
 	}
+	passes := float64(x.alone/x.period) / more
+	if x.period == 1 && passes < 1 && laws[0] >= 0 && m.laws[laws[0]].growsWith(value) {
+		return // of the size of a neighbor by chance: a loop makes more requests, or more often
+	}
+	to := max(x.run.to, x.all.from+x.period)
+	m.loops = append(m.loops, m.loopAt(span{to - x.period, to}, within, value, passes))
 	for row := x.all.from; row < x.all.to; row++ {
 		if law := laws[(row-x.all.from)%x.period]; partners[row] < 0 && law >= 0 {
 			m.of[row] = law
@@ -222,7 +226,7 @@ func (m *model) borrowLoop(x *repeats, mine []int32, value int, more float64) {
 		for k := 1; k < x.period && same; k++ {
 			same = mine[from+k] == mine[from]+int32(k)
 		}
-		if !same {
+		if !same || x.period == 1 && passes < 1 && m.laws[m.of[own.from]].growsWith(value) {
 			continue
 		}
 		for i := range m.numSteps() {
