@@ -55,6 +55,7 @@ const (
 	OneOfLists    AssumptionKind = "one_of_lists"    // of several lists of modules, those that stand out are meant
 	OnlyLeak      AssumptionKind = "only_leak"       // the one leak that there is is taken for that of a line
 	NonReentrant  AssumptionKind = "non_reentrant"   // checkpoints are of the form use_reentrant=False
+	LeafInput     AssumptionKind = "leaf_input"      // adapters: what goes into the first checkpoint needs a gradient
 	LastReader    AssumptionKind = "last_reader"     // the statement behind is the last to read a variable
 	SingleTensor  AssumptionKind = "single_tensor"   // of optimizers but Adam: they make for one what they made for all
 	StepsAtOnce   AssumptionKind = "steps_at_once"   // nothing adds to a gradient once it is complete, nothing clips it
@@ -343,6 +344,9 @@ func (d *draft) applyCheckpoint(c *Change, a *Applied, refuse refusal) error {
 		return refuse(NoCalls)
 	}
 	a.assume(NonReentrant)
+	if d.leafInputs(calls) {
+		a.assume(LeafInput)
+	}
 	if d.guessed {
 		a.assume(KeptAtFailure)
 	}

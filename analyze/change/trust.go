@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/whatif"
 )
@@ -76,8 +77,15 @@ func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 	peak := a.After.ReservedPeak
 	low, high := peak, peak
 	if slices.ContainsFunc(a.Changes, func(c Applied) bool { return c.Blocks > 0 }) {
+		var all []whatif.Edits
 		for _, by := range shifts {
-			p, err := d.p.Edited(d.shifted(by.events, by.bytes))
+			all = append(all, d.shifted(by.events, by.bytes))
+		}
+		if len(a.Changes) == 1 && slices.Contains(a.Changes[0].Assumptions, Assumption{Kind: EndsWithStep}) {
+			all = append(all, d.atOnce())
+		}
+		for _, e := range all {
+			p, err := d.p.Edited(e)
 			if err != nil {
 				return err
 			}
@@ -161,6 +169,9 @@ func (a *Answer) doubt(d *draft) (jumps bool) {
 					v.below, v.above = max(sure, one), sure
 				}
 				a.Doubts = append(a.Doubts, v)
+			case LeafInput:
+				// Blocks that stay between two steps break what is free there into pieces; programs may have none.
+				a.Doubts = append(a.Doubts, Doubt{Kind: Strategy, Change: c.Change, below: 0.06, above: 0.1})
 			case SavedOnCPU:
 				// What is seen through a view, as an expanded tensor, comes back whole.
 				a.Doubts = append(a.Doubts, Doubt{Kind: Strategy, Change: c.Change, below: 0.03, above: 0.1})
@@ -182,6 +193,19 @@ func (a *Answer) doubt(d *draft) (jumps bool) {
 }
 
 func share(part, of int64) float64 { return float64(part) / float64(max(of, 1)) }
+
+// atOnce is what a change comes to that ends lives, where what backward does not need is gone as soon as it is made: nothing tells
+// that it is read later.
+func (d *draft) atOnce() whatif.Edits {
+	e := d.edits()
+	e.Ends = slices.Clone(e.Ends)
+	for row, end := range e.Ends {
+		if l := &d.t.Lives[row]; end != whatif.AsRecorded && !d.is(int32(row), category.AutogradSaved) && !d.is(int32(row), category.Activation) {
+			e.Ends[row] = max(l.Born, 0)
+		}
+	}
+	return e
+}
 
 // shifted is what the changes come to, with what they touch shifted by events or bytes.
 func (d *draft) shifted(events int32, bytes int64) whatif.Edits {

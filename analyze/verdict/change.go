@@ -217,6 +217,9 @@ func assumed(a *change.Assumption) string {
 		return "Backward keeps all that modules made and that was there when the request failed: no backward pass tells."
 	case change.NonReentrant:
 		return "torch.utils.checkpoint runs with use_reentrant=False; the other form keeps a little more."
+	case change.LeafInput:
+		return "The output of the embeddings needs a gradient, as peft and transformers have it where adapters are trained with " +
+			"checkpoints; both stay until the next loss."
 	case change.LastReader:
 		return "The statement behind is the last to read it: no snapshot tells when memory is read."
 	case change.SingleTensor:
