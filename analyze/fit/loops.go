@@ -199,14 +199,19 @@ func (m *model) addLoop(x *repeats, partners []int32, within span, value int, mo
 	for i := range laws {
 		laws[i] = -1
 	}
+	passes := float64(x.alone/x.period) / more
 	for row := x.all.from; row < x.all.to; row++ {
-		if k := (row - x.all.from) % x.period; partners[row] >= 0 && laws[k] < 0 {
+		k := (row - x.all.from) % x.period
+		switch {
+		case partners[row] < 0:
+		case laws[k] < 0:
 			laws[k] = m.of[row]
+		case m.laws[laws[k]].growsWith(value) != m.laws[m.of[row]].growsWith(value):
+			return // of the size of a neighbor by chance
 		}
 	}
-	passes := float64(x.alone/x.period) / more
 	if x.period == 1 && passes < 1 && laws[0] >= 0 && m.laws[laws[0]].growsWith(value) {
-		return // of the size of a neighbor by chance: a loop makes more requests, or more often
+		return // the same: a loop makes more requests, or more often
 	}
 	to := max(x.run.to, x.all.from+x.period)
 	m.loops = append(m.loops, m.loopAt(span{to - x.period, to}, within, value, passes))

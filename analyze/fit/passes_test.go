@@ -139,3 +139,39 @@ func TestLongPasses(t *testing.T) {
 		}
 	}
 }
+
+// TestNeighbors holds that a result which has the size of what is unfolded next to it, by chance, is not made more often with
+// higher values: one recording has a request more there, as kernels that are chosen by shape make it.
+func TestNeighbors(t *testing.T) {
+	const unfolded = 12 << 18
+	record := func(batch int64, times int) *fit.Input {
+		s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
+			d.Stack = build.NewStack("/app/model.py:3:__init__")
+			d.Alloc(8 << 20)
+			for range 3 {
+				d.Stack = build.NewStack("/app/data.py:5:batch")
+				batches := d.Alloc(batch << 16)
+				d.Stack = build.NewStack("/app/model.py:20:forward", "torch/nn/modules/module.py:1751:_call_impl", "/app/train.py:9:<module>")
+				d.Free(d.Alloc(unfolded))
+				out := d.Alloc(batch << 18)
+				for range times {
+					d.Free(d.Alloc(unfolded))
+				}
+				d.Stack = nil
+				d.Free(d.Alloc(batch << 18))
+				d.Free(out)
+				d.Free(batches)
+			}
+		}))
+		return &fit.Input{Snapshot: s, Timeline: timeline.Main(s), At: fit.Point{batch}}
+	}
+	got, err := fit.Ask(t.Context(), []*fit.Input{record(8, 0), record(12, 1)},
+		fit.Question{Names: []string{"batch"}, To: []fit.Point{{96}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := record(96, 1).Timeline.PeakAllocated.Bytes
+	if p := got.Predictions[0]; math.Abs(float64(p.AllocatedPeak-want)) > 0.02*float64(want) {
+		t.Errorf("allocated peak %d, want %d", p.AllocatedPeak, want)
+	}
+}
