@@ -23,6 +23,7 @@ type model struct {
 	// Depends says that a good part of the requested bytes depends on the data: they differ from step to step.
 	depends bool
 	chance  bool // some law has a rest, so that other sizes are as likely
+	inParts bool // some code works in parts, see chunks
 	// Buffered says that recordings have such memory, convolves that some may be of convolutions.
 	buffered, convolves bool
 }
@@ -33,6 +34,7 @@ func newModel(r *recording, others []*recording, partners [][]int32, all []term,
 	if len(others) == 0 {
 		m.guess(all, v)
 		m.reductions(others, partners)
+		m.chunks()
 		m.doubt = true
 		return m
 	}
@@ -69,6 +71,7 @@ func newModel(r *recording, others []*recording, partners [][]int32, all []term,
 	m.vary(others, partners, all)
 	m.workspaces()
 	m.reductions(others, partners)
+	m.chunks()
 	m.doubt = m.doubt || slices.ContainsFunc(m.of, func(id int32) bool { return m.laws[id].kind == estimated })
 	return m
 }

@@ -2,6 +2,7 @@ package fit_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/snapana/snapana/analyze/fit"
@@ -173,5 +174,39 @@ func TestNeighbors(t *testing.T) {
 	want := record(96, 1).Timeline.PeakAllocated.Bytes
 	if p := got.Predictions[0]; math.Abs(float64(p.AllocatedPeak-want)) > 0.02*float64(want) {
 		t.Errorf("allocated peak %d, want %d", p.AllocatedPeak, want)
+	}
+}
+
+// TestChunks holds that the bounds allow for code that works in parts, as its name says, of which the recordings do not fill one.
+func TestChunks(t *testing.T) {
+	const most = 16 // items of a part
+	record := func(batch int64) *fit.Input {
+		s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
+			d.Stack = build.NewStack("/app/model.py:3:__init__")
+			d.Alloc(8 << 20)
+			for range 3 {
+				d.Stack = build.NewStack("/app/data.py:5:batch")
+				batches := d.Alloc(batch << 16)
+				d.Stack = build.NewStack("/app/loss.py:20:chunked_loss", "/app/train.py:9:<module>")
+				for left := batch; left > 0; left -= most {
+					d.Free(d.Alloc(min(left, most) << 20))
+				}
+				d.Free(batches)
+			}
+		}))
+		return &fit.Input{Snapshot: s, Timeline: timeline.Main(s), At: fit.Point{batch}}
+	}
+	got, err := fit.Ask(t.Context(), []*fit.Input{record(4), record(8)},
+		fit.Question{Names: []string{"batch"}, To: []fit.Point{{12}, {128}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range got.Predictions {
+		if want := record(p.At).Timeline.PeakReserved.Bytes; want < p.ReservedLow || want > p.ReservedHigh {
+			t.Errorf("%d: %d is not from %d to %d", p.At, want, p.ReservedLow, p.ReservedHigh)
+		}
+	}
+	if notes := strings.Join(got.Notes, " "); !strings.Contains(notes, "chunk") {
+		t.Errorf("notes %q", notes)
 	}
 }

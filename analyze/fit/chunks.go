@@ -1,0 +1,61 @@
+package fit
+
+import (
+	"strings"
+
+	"github.com/snapana/snapana/snapshot"
+)
+
+// chunks bounds from below what code makes that works in parts of so many items, as its names say: from some value on it makes
+// more of them, each as large as before. What backward makes of the sizes that only such code has is bounded likewise.
+func (m *model) chunks() {
+	lives := m.Timeline.Lives
+	inParts := stacksWith(m.Snapshot, func(file, name string) bool {
+		return strings.Contains(strings.ToLower(name), "chunk") || strings.Contains(file[strings.LastIndexByte(file, '/')+1:], "chunk")
+	})
+	sizes := map[int64]bool{}
+	forward := func(row int, stack snapshot.StackID) bool {
+		phase := m.phase(stack)
+		return row >= m.warm && (phase == "forward" || phase == "")
+	}
+	for row := range lives {
+		if l := &lives[row]; forward(row, l.Stack) && inParts[l.Stack] && m.grows(row) {
+			sizes[l.Requested] = true
+		}
+	}
+	if len(sizes) == 0 {
+		return
+	}
+	for row := range lives {
+		if l := &lives[row]; forward(row, l.Stack) && !inParts[l.Stack] {
+			delete(sizes, l.Requested)
+		}
+	}
+	bounded := map[int32]int32{} // by law
+	for row := m.warm; row < len(lives); row++ {
+		l := &lives[row]
+		if !m.grows(row) || !inParts[l.Stack] && (!sizes[l.Requested] || !m.backward(row)) {
+			continue
+		}
+		id := m.of[row]
+		at, ok := bounded[id]
+		if !ok {
+			part := *m.laws[id]
+			part.low, part.high = constant(l.Requested), m.laws[id]
+			if h := m.laws[id].high; h != nil {
+				part.high = h
+			}
+			at = int32(len(m.laws))
+			bounded[id] = at
+			m.laws, m.seen = append(m.laws, &part), append(m.seen, m.seen[id])
+		}
+		m.of[row], m.doubt = at, true
+	}
+	m.inParts = len(bounded) > 0
+}
+
+// grows reports whether a row grows with the first of the values.
+func (m *model) grows(row int) bool {
+	l := m.laws[m.of[row]]
+	return l.size == nil && l.growsWith(0)
+}
