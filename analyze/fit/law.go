@@ -169,6 +169,12 @@ func findLaw(all []term, points []Point, sizes []int64) *law {
 	if l := oneLess(all, points, sizes); l != nil {
 		return l
 	}
+	if l := largerSide(all, points, sizes); l != nil {
+		if distinct == 2 {
+			l.kind = exact
+		}
+		return l
+	}
 	for n := 2; n <= 3 && n <= distinct; n++ {
 		unit := 1.0
 		if n < distinct && distinct >= 2*n-1 { // sizes enough for half bytes, and shares of patches
@@ -214,6 +220,37 @@ func oneLess(all []term, points []Point, sizes []int64) *law {
 		}
 	}
 	return nil
+}
+
+// largerSide finds the law of sizes that go with the square of so many pixels more, or fewer, than the side of images: of a validation
+// at another side, or of what is padded or cropped.
+func largerSide(all []term, points []Point, sizes []int64) *law {
+	const most = 1 << 15 // pixels
+	if len(points[0]) > 1 || !slices.ContainsFunc(all, term.ofPixels) {
+		return nil
+	}
+	far := 0
+	for i := range points {
+		if away(points[0], points[i]) > away(points[0], points[far]) {
+			far = i
+		}
+	}
+	root := math.Sqrt(float64(sizes[far]) / float64(sizes[0]))
+	more := int64(math.Round((float64(points[far][0]) - root*float64(points[0][0])) / (root - 1)))
+	if root == 1 || more == 0 || more > most || -2*more > points[0][0] || -2*more > points[far][0] {
+		return nil
+	}
+	shifted := make([]Point, len(points))
+	for i, p := range points {
+		if shifted[i] = (Point{p[0] + more}); p[0] > most {
+			return nil
+		}
+	}
+	if !goesWith(term{2}, shifted, sizes) {
+		return nil
+	}
+	each := float64(sizes[0]) / float64(shifted[0][0]*shifted[0][0])
+	return &law{parts: []part{{term{2}, each}, {term{1}, 2 * each * float64(more)}, {term{}, each * float64(more*more)}}}
 }
 
 func distinctPoints(points []Point) int {
