@@ -404,7 +404,7 @@ const (
 	maxPictured = 16
 	// pictureShare is how much of the time for a file its pictures may take, in percent, and pictureTime what those of
 	// one device take.
-	pictureShare = 50
+	pictureShare = 40
 	pictureTime  = 250 * time.Millisecond
 )
 

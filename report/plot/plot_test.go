@@ -302,7 +302,7 @@ func withWhatIf(r *analyze.Result) *analyze.Result {
 
 // Machines have at most 16 devices; a file that claims more, or a small one, gets pictures of the fullest.
 func TestManyDevices(t *testing.T) {
-	for bytes, want := range map[int64]int{0: 5, 100 << 20: 16} { // pictures take time, which goes by the file
+	for bytes, want := range map[int64]int{0: 4, 100 << 20: 16} { // pictures take time, which goes by the file
 		r, n := analyzetest.Ranks(t, 20), 0
 		r.Snapshot.Bytes = bytes
 		for _, p := range All(r) {

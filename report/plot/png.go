@@ -2,11 +2,12 @@ package plot
 
 import (
 	"bytes"
-	"compress/zlib"
 	"encoding/binary"
 	"hash/crc32"
 	"image"
 	"io"
+
+	"github.com/klauspost/compress/zlib"
 )
 
 // writePNG writes a picture without transparent parts. image/png tries all five filters on each row, and compresses more
