@@ -314,6 +314,10 @@ func (d *draft) applyCheckpoint(c *Change, a *Applied, refuse refusal) error {
 				}
 				return d.noLine(m.name)
 			}
+			isList := func(g group) bool { return g.list }
+			if first := slices.IndexFunc(groups, isList); m.to >= 0 && first >= 0 && slices.ContainsFunc(groups[first+1:], isList) {
+				a.assumeOnce(OneOfLists) // modules of several classes are numbered apart
+			}
 		}
 		most := slices.MaxFunc(groups, func(a, b group) int { return cmp.Compare(a.most, b.most) })
 		if m.to >= most.most {

@@ -150,9 +150,10 @@ var referred = map[string]int{
 	foreachFunction + "adagrad": 1, foreachFunction + "rmsprop": 1, foreachFunction + "adadelta": 2,
 }
 
-// isAdam tells the optimizers that make one list for the root of the second moment.
+// isAdam tells the optimizers that make one list for the root of the second moment, and of one parameter two blocks: the root and
+// its quotient, or of NAdam the quotient and its root.
 func isAdam(function string) bool {
-	return function == foreachFunction+"adam" || function == foreachFunction+"adamw"
+	return slices.Contains([]string{"adam", "adamw", "nadam"}, strings.TrimPrefix(function, foreachFunction))
 }
 
 // inBackward steps each parameter as soon as its gradient is complete, and drops that

@@ -110,11 +110,11 @@ func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 	again := slices.ContainsFunc(a.Changes, func(c Applied) bool { return c.Kind == Checkpoint && c.Blocks > 0 })
 	var off int64
 	switch {
-	case jumps:
+	case again: // small things are kept otherwise in each module, and may take another segment, or two where there is more
+		off = min(max(large, peak/20), 2*large)
+	case jumps, low < high:
 		off = large
-	case again:
-		off = 3 * few // small things are kept otherwise in each module
-	case len(a.Doubts) > 0 || low < high:
+	case len(a.Doubts) > 0:
 		off = few
 	}
 	below, above = below+min(share(off, peak), share(peak-a.After.AllocatedPeak, peak)), above+share(off, peak)
