@@ -228,6 +228,7 @@ func (f *fitter) prepare(inputs []*Input) error {
 			f.q.Names[0], f.q.Names[1])
 	}
 	f.number(inputs, label)
+	gatherSteps(f.all)
 	first := f.all[0]
 	for _, r := range f.all {
 		name := r.label

@@ -192,32 +192,34 @@ func (m *model) pairLoops() {
 	}
 }
 
-// addLoop adds a loop of which another recording has fewer passes. Rows of passes get the laws of rows that are like them,
-// of which the other has a partner.
+// addLoop adds a loop of which another recording has fewer passes. Rows of passes get the law of rows that are like them, of which
+// the other has a partner: the one that is known best. There is no loop where such laws differ, as of a result that has the size
+// of its neighbors by chance.
 func (m *model) addLoop(x *repeats, partners []int32, within span, value int, more float64) {
-	laws := make([]int32, x.period)
-	for i := range laws {
-		laws[i] = -1
-	}
 	passes := float64(x.alone/x.period) / more
-	for row := x.all.from; row < x.all.to; row++ {
-		k := (row - x.all.from) % x.period
-		switch {
-		case partners[row] < 0:
-		case laws[k] < 0:
+	to := max(x.run.to, x.all.from+x.period)
+	l := m.loopAt(span{to - x.period, to}, within, value, passes)
+	all := span{min(x.all.from, l.all.from), max(x.all.to, l.all.to)}
+	place := func(row int) int { return ((row-x.all.from)%x.period + x.period) % x.period }
+	laws := slices.Repeat([]int32{-1}, x.period)
+	for row := all.from; row < all.to; row++ {
+		if k := place(row); partners[row] >= 0 && (laws[k] < 0 || m.laws[m.of[row]].kind < m.laws[laws[k]].kind) {
 			laws[k] = m.of[row]
-		case m.laws[laws[k]].growsWith(value) != m.laws[m.of[row]].growsWith(value):
-			return // of the size of a neighbor by chance
+		}
+	}
+	for row := all.from; row < all.to; row++ {
+		law, best := m.laws[m.of[row]], laws[place(row)]
+		if partners[row] >= 0 && law.kind == m.laws[best].kind && law.growsWith(value) != m.laws[best].growsWith(value) {
+			return
 		}
 	}
 	if x.period == 1 && passes < 1 && laws[0] >= 0 && m.laws[laws[0]].growsWith(value) {
 		return // the same: a loop makes more requests, or more often
 	}
-	to := max(x.run.to, x.all.from+x.period)
-	m.loops = append(m.loops, m.loopAt(span{to - x.period, to}, within, value, passes))
-	for row := x.all.from; row < x.all.to; row++ {
-		if law := laws[(row-x.all.from)%x.period]; partners[row] < 0 && law >= 0 {
-			m.of[row] = law
+	m.loops = append(m.loops, l)
+	for row := all.from; row < all.to; row++ {
+		if best := laws[place(row)]; best >= 0 && (partners[row] < 0 || m.laws[m.of[row]].kind > m.laws[best].kind) {
+			m.of[row] = best
 		}
 	}
 }

@@ -13,16 +13,22 @@ import (
 	"github.com/snapana/snapana/snapshot/sorting"
 )
 
-// nearest is the recording whose values are nearest to a point, by their ratios; one that failed only if all did.
+// nearest is the recording whose values are nearest to a point, by their ratios; one that failed only if all did. Where loops make
+// more passes with higher values it is one of lower values, if there is any: to add passes is more exact than to leave some out.
 func (f *fitter) nearest(p Point, without int) int {
 	best, least := -1, math.Inf(1)
+	const late = 1e6 // beyond all differences of values
+	loops := len(p) == 1 && f.loops()
 	for k, r := range f.all {
 		if k == without {
 			continue
 		}
 		far := away(p, r.At)
 		if r.failed() {
-			far += 1e6
+			far += 2 * late
+		}
+		if loops && r.At[0] > p[0] {
+			far += late
 		}
 		if far < least {
 			best, least = k, far

@@ -2,6 +2,7 @@ package fit
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
@@ -177,3 +178,32 @@ type span struct{ from, to int }
 func (r *recording) before() span    { return span{r.warm, r.bounds[0]} }
 func (r *recording) step(i int) span { return span{r.bounds[i], r.bounds[i+1]} }
 func (r *recording) numSteps() int   { return len(r.bounds) - 1 }
+
+// gatherSteps makes one step of as many as the value says where all recordings have so many times more of them as it is higher:
+// what was found are the items of a batch that a step goes over one by one. Recordings in which different things were found
+// have one step each.
+func gatherSteps(all []*recording) {
+	first := all[0]
+	if slices.ContainsFunc(all, func(r *recording) bool { return r.steps.Unit != first.steps.Unit }) {
+		for _, r := range all {
+			r.bounds, r.prior = []int{r.warm, len(r.Timeline.Lives)}, 0
+		}
+		return
+	}
+	steps := int64(first.numSteps()) / first.At[0]
+	for _, r := range all {
+		if len(r.At) > 1 || r.At[0] < 2 || int64(r.numSteps()) != steps*r.At[0] || steps == 0 {
+			return
+		}
+	}
+	if len(all) < 2 {
+		return
+	}
+	for _, r := range all {
+		var bounds []int
+		for i := 0; i < r.numSteps(); i += int(r.At[0]) {
+			bounds = append(bounds, r.bounds[i])
+		}
+		r.bounds = append(bounds, r.bounds[len(r.bounds)-1])
+	}
+}
