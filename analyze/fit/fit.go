@@ -229,6 +229,9 @@ func (f *fitter) prepare(inputs []*Input) error {
 	}
 	f.number(inputs, label)
 	gatherSteps(f.all)
+	if n := len(f.all); n > 1 && len(f.q.Names) == 1 && volumes(f.all[0], f.all[n-1]) {
+		f.terms = slices.Insert(f.terms, 3, term{3})
+	}
 	first := f.all[0]
 	for _, r := range f.all {
 		name := r.label

@@ -147,3 +147,32 @@ func (g *guesser) findPairs() {
 		}
 	})
 }
+
+// volumes reports whether recordings are of what has a third dimension, such as the voxels of a scan: whether more bytes of the sizes
+// of one come again in another with the cube of the value than with the value or its square.
+func volumes(a, b *recording) bool {
+	const least, much = 1 << 16, 0.3 // bytes that a size has, share of all that matter
+	sizes := func(r *recording) map[int64]bool {
+		out := map[int64]bool{}
+		for row := r.warm; row < len(r.Timeline.Lives); row++ {
+			out[r.Timeline.Lives[row].Requested] = true
+		}
+		return out
+	}
+	mine, theirs := sizes(a), sizes(b)
+	var all float64
+	var share [4]float64 // by power
+	for n := range mine {
+		if n < least || theirs[n] {
+			continue // the same, such as a parameter
+		}
+		all += float64(n)
+		for power := 1; power < len(share); power++ {
+			t := term{uint8(power)}
+			if scaled := float64(n) / float64(t.of(a.At)) * float64(t.of(b.At)); theirs[int64(math.Round(scaled))] {
+				share[power] += float64(n)
+			}
+		}
+	}
+	return share[3] > much*all && share[3] > share[1] && share[3] > share[2]
+}

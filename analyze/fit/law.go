@@ -162,7 +162,7 @@ func findLaw(all []term, points []Point, sizes []int64) *law {
 	distinct := distinctPoints(points)
 	triples := term{3} // of a batch
 	for _, m := range append(all[:len(all):len(all)], triples) {
-		if goesWith(m, points, sizes) && (m != triples || distinct > 2 || sizes[0]/max(m.of(points[0]), 1) <= mostOfTriple) {
+		if goesWith(m, points, sizes) && (m != triples || distinct > 2 || slices.Contains(all, triples) || sizes[0]/max(m.of(points[0]), 1) <= mostOfTriple) {
 			return along(m, sizes[0], points[0])
 		}
 	}
