@@ -23,6 +23,13 @@ func attentions(s *snapshot.Snapshot) []bool {
 	})
 }
 
+// similarities tells the stacks of what compares the items of a batch with each other.
+func similarities(s *snapshot.Snapshot) []bool {
+	return stacksWith(s, func(_, name string) bool {
+		return strings.Contains(name, "cosine_similarity") || strings.Contains(name, "pairwise_distance")
+	})
+}
+
 // layers tells the stacks of layers that make something of each token alone, those within attention too.
 func layers(s *snapshot.Snapshot) []bool {
 	files := []string{"linear.py", "normalization.py", "sparse.py", "rnn.py", "conv.py", "batchnorm.py", "pooling.py"}

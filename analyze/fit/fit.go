@@ -173,7 +173,8 @@ func refuse(format string, args ...any) error { return &Refusal{Why: fmt.Sprintf
 // Ask answers a question about recordings of one program. The error is a Refusal where they do not go together; else
 // ctx's, when it ends.
 func Ask(ctx context.Context, inputs []*Input, q Question) (*Result, error) {
-	f := &fitter{ctx: ctx, q: q, terms: terms(q.Names), matches: map[[2]int][]int32{}, mosts: map[mostKey]int64{}}
+	f := &fitter{ctx: ctx, q: q, terms: terms(q.Names), matches: map[[2]int][]int32{}, mosts: map[mostKey]int64{},
+		extends: map[[2]int]float64{}}
 	if err := f.prepare(inputs); err != nil {
 		return nil, err
 	}
@@ -195,8 +196,9 @@ type fitter struct {
 	matches  map[[2]int][]int32 // partners, by recording
 	models   []*model           // by recording, of all recordings; nil until asked for
 	mosts    map[mostKey]int64
-	made     []made  // by program
-	margin   float64 // by how much predictions may be off, as a share
+	extends  map[[2]int]float64 // see misses
+	made     []made             // by program
+	margin   float64            // by how much predictions may be off, as a share
 }
 
 // least is the share of requests that recordings of one program have in common, at least.

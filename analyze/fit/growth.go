@@ -12,10 +12,11 @@ import (
 type value uint8
 
 const (
-	count  value = iota // of anything, such as tokens
-	batch               // of items that are worked on together
-	pixels              // the side of images
-	widths              // a size of the model itself
+	count   value = iota // of anything, such as tokens
+	batch                // of items that are worked on together
+	pixels               // the side of images
+	patches              // the side of a part of an image, or of a volume
+	widths               // a size of the model itself
 )
 
 // few is a number of items that nearly all sizes can be divided by, and mostly by its square.
@@ -29,6 +30,8 @@ func valueOf(name string) value {
 		return batch
 	case name == "res", has("side"), has("image"), has("img"), has("resolution"), has("crop"), has("pixel"):
 		return pixels
+	case has("patch"), has("tile"), has("voxel"), has("volume"), has("cube"):
+		return patches
 	case has("hidden"), has("width"), has("dim"), has("channel"), has("layer"), has("depth"), has("head"), has("vocab"),
 		has("embed"), has("class"), has("expert"):
 		return widths
@@ -44,7 +47,7 @@ func (g *guesser) growth(n int64) *law {
 	case g.value == pixels && g.patch > 0 && n%tokens(at, g.patch) == 0:
 		each := float64(n / tokens(at, g.patch))
 		return &law{parts: []part{{term{}, each}, {term{2}, each / float64(g.patch*g.patch)}}}
-	case g.value == pixels, g.pairs[n]:
+	case g.value == pixels, g.value == patches, g.pairs[n]:
 		return along(term{2}, n, g.At)
 	}
 	return along(term{1}, n, g.At)
@@ -111,11 +114,15 @@ func (g *guesser) findPairs() {
 			visit(row, lives[row].Requested, lives[row].Stack)
 		}
 	}
-	attends := attentions(g.Snapshot)
+	attends, alike := attentions(g.Snapshot), similarities(g.Snapshot)
+	sizes := map[int64]bool{}
+	each(func(_ int, n int64, _ snapshot.StackID) { sizes[n] = true })
 	each(func(row int, n int64, stack snapshot.StackID) {
 		switch {
 		case g.value == count && n%(4*at*at) == 0:
 			g.pairs[n] = g.pairs[n] || attends[stack]
+		case g.value == batch && alike[stack] && n%(4*at*at) == 0 && (n == 4*at*at || sizes[n/at]):
+			g.pairs[n] = true // of each item with each other, before it is summed up
 		case g.value == batch && (n == 4*at*at || n == 4*(2*at)*(2*at)):
 			use, _ := g.uses.Of(int32(row))
 			phase := g.phase(stack)

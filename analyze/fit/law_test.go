@@ -43,6 +43,11 @@ func TestLaws(t *testing.T) {
 	if l := findLaw(terms([]string{"side"}), []Point{{128}, {192}}, []int64{1 << 19, 81 << 15}); l == nil || l.at(Point{256}) != 1<<23 {
 		t.Errorf("all pairs of an image's pixels: %+v", l)
 	}
+	larger := func(p Point) int64 { return 12 * (p[0] + 32) * (p[0] + 32) }
+	if l := findLaw(terms([]string{"side"}), []Point{{96}, {128}}, []int64{larger(Point{96}), larger(Point{128})}); l == nil ||
+		l.kind != exact || l.at(Point{640}) != larger(Point{640}) {
+		t.Errorf("images of another side: %+v", l)
+	}
 	if l := findLaw(terms([]string{"seq"}), line, []int64{1000, 1700, 1900}); l != nil {
 		t.Errorf("a law of noise: %+v", l)
 	}

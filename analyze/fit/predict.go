@@ -14,21 +14,46 @@ import (
 )
 
 // nearest is the recording whose values are nearest to a point, by their ratios; one that failed only if all did. Where loops make
-// more passes with higher values it is one of lower values, if there is any: to add passes is more exact than to leave some out.
+// more passes with higher values it is one of lower values, if that predicts the nearest one better than the other way around: to
+// add passes may be more exact than to leave some out.
 func (f *fitter) nearest(p Point, without int) int {
+	best := f.nearestOf(p, func(k int) bool { return k != without })
+	if len(p) > 1 || without >= 0 || f.all[best].At[0] <= p[0] || !f.loops() {
+		return best
+	}
+	lower := f.nearestOf(p, func(k int) bool { return f.all[k].At[0] <= p[0] && !f.all[k].failed() })
+	if lower >= 0 && f.misses(lower, best) <= f.misses(best, lower) {
+		return lower
+	}
+	return best
+}
+
+// misses is by what share the allocated peak of a recording is other than is predicted from another one, 1 where that is not known.
+func (f *fitter) misses(from, to int) float64 {
+	k := [2]int{from, to}
+	if off, ok := f.extends[k]; ok {
+		return off
+	}
+	off := 1.0
+	if r := f.all[to]; !r.failed() {
+		if out, err := f.replay(f.model(from), r.At, mid, nil, 0); err == nil {
+			off = math.Abs(float64(out.AllocatedPeak)/float64(max(r.Timeline.PeakAllocated.Bytes, 1)) - 1)
+		}
+	}
+	f.extends[k] = off
+	return off
+}
+
+// nearestOf is the nearest of some recordings, -1 for none.
+func (f *fitter) nearestOf(p Point, counts func(k int) bool) int {
 	best, least := -1, math.Inf(1)
-	const late = 1e6 // beyond all differences of values
-	loops := len(p) == 1 && f.loops()
 	for k, r := range f.all {
-		if k == without {
+		if !counts(k) {
 			continue
 		}
 		far := away(p, r.At)
 		if r.failed() {
-			far += 2 * late
-		}
-		if loops && r.At[0] > p[0] {
-			far += late
+			far += 1e6
 		}
 		if far < least {
 			best, least = k, far

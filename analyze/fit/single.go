@@ -25,10 +25,13 @@ func (m *model) guess(all []term, v value) {
 		k := class{size: n}
 		k.grows, k.certain = g.flows(row)
 		k.certain = k.certain && (certain || !k.grows && v != widths)
-		if k.grows {
-			if k.power = powers[n]; v != batch {
-				k.power = max(k.power, 2)
-			}
+		switch {
+		case k.grows && v == batch:
+			k.power = powers[n]
+		case k.grows && v == patches:
+			k.power = 3
+		case k.grows, v == widths && g.params[n] > 0: // a matrix of a wider model is wider and longer
+			k.power = max(powers[n], 2)
 		}
 		id, ok := known[k]
 		if !ok {
@@ -42,7 +45,7 @@ func (m *model) guess(all []term, v value) {
 			}
 			if k.power > 1 {
 				l.low, l.high = constant(n), along(term{k.power}, n, m.At)
-				if k.certain {
+				if k.certain && k.grows {
 					l.low = line
 				}
 			}
@@ -104,7 +107,7 @@ func newGuesser(m *model, v value) *guesser {
 		case m.phase(l.Stack) != "forward" || g.isCast(row):
 		case !g.inside(row):
 			g.left[l.Requested]++
-		case g.conv[l.Stack] && v != pixels:
+		case g.conv[l.Stack] && v != pixels && v != patches:
 			g.scratch[l.Requested] = true
 		}
 	}
@@ -224,7 +227,7 @@ func (g *guesser) flows(row int) (grows, certain bool) {
 		return false, certain
 	case phase == "backward" && g.left[n] == 0 && (g.params[n] > 0 || g.casts[n] || g.scratch[n]):
 		return false, false
-	case phase != "backward" && g.inside(row) && g.conv[l.Stack] && g.value != pixels,
+	case phase != "backward" && g.inside(row) && g.conv[l.Stack] && g.value != pixels && g.value != patches,
 		phase == "forward" && g.freedBefore(row, row+1) && g.left[n] == 0:
 		return false, false // scratch memory: for one item of a batch, or as large for all
 	case phase == "forward" && g.isCast(row):

@@ -102,3 +102,36 @@ func TestOneByOne(t *testing.T) {
 		t.Errorf("%+v, want %d", got, want)
 	}
 }
+
+// TestVolumes holds that what goes with the cube of a value is known from two recordings.
+func TestVolumes(t *testing.T) {
+	run := func(d *build.Device, side int64) {
+		d.Stack = build.NewStack("/app/model.py:3:__init__")
+		d.Alloc(5 << 20)
+		for range 3 {
+			d.Stack = build.NewStack("/app/data.py:5:patches")
+			scan := d.Alloc(4 * side * side * side)
+			var kept []*build.Block
+			for layer := range int64(4) {
+				d.Stack = build.NewStack(fmt.Sprintf("/app/model.py:%d:forward", 20+layer), "torch/nn/modules/module.py:1751:_call_impl",
+					"/app/train.py:9:<module>")
+				kept = append(kept, d.Alloc((128<<layer)*side*side*side))
+			}
+			for _, b := range kept {
+				d.Free(b)
+			}
+			d.Free(scan)
+		}
+	}
+	record := func(side int64) *fit.Input {
+		s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) { run(d, side) }))
+		return &fit.Input{Snapshot: s, Timeline: timeline.Main(s), At: fit.Point{side}}
+	}
+	r, err := fit.Ask(t.Context(), []*fit.Input{record(16), record(32)}, fit.Question{Names: []string{"patch"}, To: []fit.Point{{96}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := record(96).Timeline.PeakReserved.Bytes; r.Predictions[0].ReservedPeak != want {
+		t.Errorf("two recordings: %d, want %d", r.Predictions[0].ReservedPeak, want)
+	}
+}
