@@ -1,15 +1,27 @@
 package change
 
-import "strings"
+import (
+	"slices"
+	"strings"
 
-// leafInputs has what goes into the first checkpoint of each pass need a gradient where adapters are trained: peft has the embeddings'
-// output need one, for checkpoints whose input needs none would keep no graph (transformers' enable_input_require_grads,
-// peft/peft_model.py, _prepare_model_for_gradient_checkpointing). The graph refers to that output, which keeps its gradient, until
-// the loss is bound anew. It reports whether there is such a one.
+	"github.com/snapana/snapana/snapshot"
+)
+
+// leafInputs makes the input of the first checkpoint of each pass need a gradient where adapters are trained: peft has the
+// embeddings' output need one, for checkpoints whose input needs none would keep no graph (transformers'
+// enable_input_require_grads, peft/peft_model.py, _prepare_model_for_gradient_checkpointing). The graph refers to that output, which
+// keeps its gradient, until the loss is bound anew. It reports whether there is such an input.
 func (d *draft) leafInputs(calls []instance) (found bool) {
+	peft := make([]bool, d.s.Frames.Len()+1)
+	for id := 1; id < len(peft); id++ {
+		peft[id] = strings.Contains(d.s.Strings.Get(d.s.Frames.Get(snapshot.FrameID(id)).File), "peft/tuners/")
+	}
+	if !slices.Contains(peft, true) {
+		return false
+	}
 	for i := range calls {
 		c := &calls[i]
-		if i > 0 && calls[i-1].pass == c.pass || c.pass.open || !d.adapted(c) {
+		if i > 0 && calls[i-1].pass == c.pass || c.pass.open || !d.adapted(c, peft) {
 			continue
 		}
 		x := d.parts(c)
@@ -30,24 +42,19 @@ func (d *draft) leafInputs(calls []instance) (found bool) {
 	return found
 }
 
-// adapted reports whether a call of transformers' modules has adapters of peft's in it.
-func (d *draft) adapted(c *instance) bool {
-	var peft, transformers bool
-	for _, row := range c.rows {
-		for _, id := range d.stack(d.t.Lives[row].Stack) {
-			file := d.s.Strings.Get(d.s.Frames.Get(id).File)
-			peft = peft || strings.Contains(file, "peft/tuners/")
-			transformers = transformers || strings.Contains(file, "transformers/models/")
-		}
-		if peft && transformers {
-			return true
-		}
-	}
-	return false
+// adapted reports whether a call of transformers' modules has adapters in it, whose frames are given.
+func (d *draft) adapted(c *instance, peft []bool) bool {
+	return slices.ContainsFunc(c.rows, func(row int32) bool {
+		stack := d.stack(d.t.Lives[row].Stack)
+		return slices.ContainsFunc(stack, func(id snapshot.FrameID) bool { return peft[id] }) &&
+			slices.ContainsFunc(stack, func(id snapshot.FrameID) bool {
+				return strings.Contains(d.s.Strings.Get(d.s.Frames.Get(id).File), "transformers/models/")
+			})
+	})
 }
 
-// goesInto is what goes into the first call of a pass, of the size of what comes out: the last such that is there when it begins;
-// -1 for none.
+// goesInto is what goes into the first call of a pass: the last block of a size, that of what comes out, that is still there when
+// the call begins; -1 for none.
 func (d *draft) goesInto(c *instance, size int64) int32 {
 	for row := c.rows[0] - 1; row >= c.pass.rows.from; row-- {
 		if d.phase(row) == inProgram && !d.drop[row] && d.sizes[row] == size && d.end(row) > d.t.Lives[c.rows[0]].Born {
@@ -57,14 +64,19 @@ func (d *draft) goesInto(c *instance, size int64) int32 {
 	return -1
 }
 
-// lossOf is the event at which the loss of a pass is let go of, and its graph: the last of the numbers that forward made, or the
-// end of the pass where none outlives it.
+// lossOf is the event at which the loss of a pass is let go of, and its graph: the last of the numbers that forward made and that
+// are gone before the next pass is over, or the end of the pass where none outlives it.
 func (d *draft) lossOf(p *pass) int32 {
 	const number = 8 // bytes, at most
-	until := p.end
+	until, latest := p.end, int32(d.t.Trace.Len())
+	if i := slices.IndexFunc(d.passes, func(q pass) bool { return q.first > p.first }); i >= 0 {
+		latest = d.passes[i].end
+	}
 	for row := p.rows.from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
 		if d.phase(row) == inProgram && d.t.Lives[row].Requested <= number && d.t.Lives[row].Born > p.first {
-			until = max(until, d.last(row))
+			if end := d.last(row); end <= latest {
+				until = max(until, end)
+			}
 		}
 	}
 	return until

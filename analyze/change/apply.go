@@ -315,8 +315,11 @@ func (d *draft) applyCheckpoint(c *Change, a *Applied, refuse refusal) error {
 				return d.noLine(m.name)
 			}
 			isList := func(g group) bool { return g.list }
-			if first := slices.IndexFunc(groups, isList); m.to >= 0 && first >= 0 && slices.ContainsFunc(groups[first+1:], isList) {
-				a.assumeOnce(OneOfLists) // modules of several classes are numbered apart
+			first := slices.IndexFunc(groups, isList)
+			several := first >= 0 && slices.ContainsFunc(groups[first+1:], isList)
+			lists := slices.ContainsFunc(groups, func(g group) bool { return d.callsList(&g.calls[0]) })
+			if m.to >= 0 && (several || lists) {
+				a.assumeOnce(OneOfLists) // modules of several classes are numbered apart, and lists may begin elsewhere
 			}
 		}
 		most := slices.MaxFunc(groups, func(a, b group) int { return cmp.Compare(a.most, b.most) })
@@ -422,10 +425,12 @@ func (g *group) meant(name string) (list group, sure bool) {
 	switch name = strings.ToLower(name); {
 	case g.outer == nil:
 		return *g, !g.loops
+	case strings.Contains(name, "block"):
+		return *g, true
 	case strings.Contains(name, "stage"):
 		return *g.outer, true
 	}
-	return *g, strings.Contains(name, "block")
+	return *g, false
 }
 
 // which are the modules of a list that a change names, "*" for all and where it names several lists.

@@ -30,6 +30,7 @@ type group struct {
 	// seen to begin; else nil.
 	outer *group
 	loops bool // the modules call others in loops of their own, which may be meant
+	turns bool // the modules are lists, see takeTurns
 }
 
 // instance is a module's call on the way to a pass.
@@ -232,7 +233,7 @@ func (r *run) takeTurns(g *group) {
 	for n < len(kinds) && kinds[n] != kinds[0] {
 		n++
 	}
-	if n == 1 || len(kinds) < 2*n || len(kinds)%n != 0 {
+	if n == 1 || len(kinds) < 2*n || len(kinds)%n != 0 || g.calls[n].pass != g.calls[0].pass {
 		return
 	}
 	for i := range kinds {
@@ -244,12 +245,13 @@ func (r *run) takeTurns(g *group) {
 	for i := range g.calls {
 		if i%n == 0 {
 			lists = append(lists, g.calls[i])
+			lists[len(lists)-1].rows = slices.Clone(g.calls[i].rows)
 			continue
 		}
 		l := &lists[len(lists)-1]
-		l.rows = slices.Concat(l.rows, g.calls[i].rows)
+		l.rows = append(l.rows, g.calls[i].rows...)
 	}
-	g.calls = lists
+	g.calls, g.turns = lists, true
 }
 
 // callsList reports whether a call is of a list of modules.
@@ -395,9 +397,10 @@ func (r *run) lists() []group {
 	groups := r.listsBut(single)
 	for i := range groups {
 		outer, but := groups[i], maps.Clone(single)
-		stages := r.stages(&outer)
+		stages, inner := r.stages(&outer), false
 		same := func(inner group) bool {
-			if !inner.inside(&outer) || inner.most > outer.most {
+			// Of modules that lists have by turns each list is one; else a list may have been divided where kinds of modules come again.
+			if !inner.inside(&outer) || inner.most > outer.most && (outer.turns || !r.callsList(&outer.calls[0])) {
 				return false
 			}
 			part := r.keeps(&inner) * 5 // of torch's lists, of which a line may call several, the most
@@ -408,12 +411,11 @@ func (r *run) lists() []group {
 			within := r.listsBut(but)
 			if k = slices.IndexFunc(within, same); k >= 0 {
 				if outer = within[k]; r.contains(outer.around[0]) {
-					groups[i], groups[i].outer = outer, stages
-					stages = nil
+					groups[i], groups[i].outer, inner = outer, stages, true
 				}
 			}
 		}
-		if stages != nil && stages.most < groups[i].most {
+		if !inner && stages != nil && stages.most < groups[i].most {
 			groups[i] = *stages
 			groups[i].loops = true
 		}
@@ -422,8 +424,9 @@ func (r *run) lists() []group {
 	return groups
 }
 
-// goOn reports whether some calls of a list go on to a line of their function that others, before and behind, do not come to. They
-// may be the last of a loop of one module, such as a stage that has its blocks in a loop of its own, and then makes the image smaller.
+// goOn reports whether some calls of a list go on to a line of their function that the first, and one behind them, do not come to.
+// They may be the last of a loop of one module, such as a stage that has its blocks in a loop of its own, and then makes the image
+// smaller.
 func (r *run) goOn(g *group) bool {
 	ends := map[int32][]int32{} // by function, the last lines of calls
 	for i := range g.calls {
@@ -435,7 +438,7 @@ func (r *run) goOn(g *group) bool {
 	}
 	for _, lines := range ends {
 		most := slices.Max(lines)
-		if lines[0] < most && slices.Contains(lines[:len(lines)-1], most) {
+		if i := slices.Index(lines, most); i > 0 && slices.ContainsFunc(lines[i:], func(line int32) bool { return line < most }) {
 			return true
 		}
 	}
@@ -527,9 +530,11 @@ func (r *run) at(line string, descend bool) []group {
 		return groups
 	}
 	inner := r.modules(true, there)
-	for _, l := range r.lists() {
-		if l.outer != nil && len(inner) > 0 && l.outer.line == inner[0].line {
-			return []group{*l.outer}
+	if len(inner) > 0 {
+		for _, l := range r.lists() {
+			if l.outer != nil && l.outer.line == inner[0].line {
+				return []group{*l.outer}
+			}
 		}
 	}
 	if len(groups) == 1 && len(inner) == 1 && 1 < groups[0].most && groups[0].most < inner[0].most {

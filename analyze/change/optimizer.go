@@ -150,8 +150,8 @@ var referred = map[string]int{
 	foreachFunction + "adagrad": 1, foreachFunction + "rmsprop": 1, foreachFunction + "adadelta": 2,
 }
 
-// isAdam tells the optimizers that make one list for the root of the second moment, and of one parameter two blocks: the root and
-// its quotient, or of NAdam the quotient and its root.
+// isAdam tells Adam and those like it: for all parameters they make one list, the roots of the second moments; for one parameter
+// they make two blocks, the root and then a quotient, or NAdam a quotient and then its root.
 func isAdam(function string) bool {
 	return slices.Contains([]string{"adam", "adamw", "nadam"}, strings.TrimPrefix(function, foreachFunction))
 }

@@ -78,20 +78,22 @@ func (r *run) partial(row int32) bool {
 // rows of a matrix; 0 for none.
 func (r *run) divided(p *pass, parts int64) map[int32]int64 {
 	out := map[int32]int64{}
+	gpus := kernel.GPUs()
 	for result := p.rows.from; result < p.rows.to; result++ {
 		if !r.partialsAt(result) {
 			continue
 		}
-		if g, rows, columns := r.sumAt(result); rows > 0 {
+		if g, rows, columns := r.sumAt(result, gpus); rows > 0 {
 			out[result+1], out[result+2] = g.SumBuffer((rows+parts-1)/parts, columns)
+			gpus = []kernel.GPU{g} // a run has one kind
 		}
 	}
 	return out
 }
 
-// sumAt is how many rows and columns the matrix has whose sum a row is, and on which device: of one that is there, and for which
-// the partial results that were recorded are made. There are 0 rows where none is.
-func (r *run) sumAt(result int32) (g kernel.GPU, rows, columns int64) {
+// sumAt is how many rows and columns the matrix has whose sum a row is, and on which of some devices: of one that is there, and for
+// which the partial results that were recorded are made. There are 0 rows where none is.
+func (r *run) sumAt(result int32, gpus []kernel.GPU) (g kernel.GPU, rows, columns int64) {
 	const back = 64 // rows
 	l := r.t.Lives[result : result+3]
 	n := l[0].Requested
@@ -100,8 +102,11 @@ func (r *run) sumAt(result int32) (g kernel.GPU, rows, columns int64) {
 		if m.Requested < n || m.Requested%n != 0 || !m.LiveAfter(int(l[0].Born)) {
 			continue
 		}
-		for _, g := range kernel.GPUs() {
-			for _, width := range []int64{4, 2} { // bytes of an element
+		for _, g := range gpus {
+			for _, width := range [...]int64{4, 2} { // bytes of an element
+				if n%width != 0 {
+					continue
+				}
 				bytes, semaphores := g.SumBuffer(m.Requested/n, n/width)
 				if bytes == l[1].Requested && semaphores == l[2].Requested {
 					return g, m.Requested / n, n / width
@@ -118,7 +123,7 @@ func (r *run) partialsAt(result int32) bool {
 		return false
 	}
 	l := r.t.Lives[result : result+3]
-	if l[0].Stack != l[1].Stack || l[1].Stack != l[2].Stack || l[1].Requested%l[0].Requested != 0 ||
+	if l[0].Requested <= 0 || l[0].Stack != l[1].Stack || l[1].Stack != l[2].Stack || l[1].Requested%l[0].Requested != 0 ||
 		l[2].Requested*fewer > l[1].Requested || l[1].Requested <= l[0].Requested || l[2].Requested%4 != 0 {
 		return false
 	}

@@ -110,7 +110,7 @@ func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 	again := slices.ContainsFunc(a.Changes, func(c Applied) bool { return c.Kind == Checkpoint && c.Blocks > 0 })
 	var off int64
 	switch {
-	case again: // small things are kept otherwise in each module, and may take another segment, or two where there is more
+	case again: // small things are kept otherwise in each module, and may take another segment, or two where the peak is large
 		off = min(max(large, peak/20), 2*large)
 	case jumps, low < high:
 		off = large

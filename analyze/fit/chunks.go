@@ -6,11 +6,15 @@ import (
 	"github.com/snapana/snapana/snapshot"
 )
 
-// chunks bounds from below what code makes that works in parts of so many items, as its names say: from some value on it makes
-// more of them, each as large as before. What backward makes of the sizes that only such code has is bounded likewise.
+// chunks lets the lower bound be as recorded of what code makes that works in parts of so many items, as its names say: from some
+// value on it makes more of them, each as large as before. What backward makes of the sizes that only such code has is bounded
+// likewise.
 func (m *model) chunks() {
 	lives := m.Timeline.Lives
 	inParts := stacksWith(m.Snapshot, func(file, name string) bool {
+		if strings.HasSuffix(file, "transformers/pytorch_utils.py") || name == "feed_forward_chunk" {
+			return false // apply_chunking_to_forward, which makes one part unless it is asked for more
+		}
 		return strings.Contains(strings.ToLower(name), "chunk") || strings.Contains(file[strings.LastIndexByte(file, '/')+1:], "chunk")
 	})
 	sizes := map[int64]bool{}
@@ -41,9 +45,8 @@ func (m *model) chunks() {
 		at, ok := bounded[id]
 		if !ok {
 			part := *m.laws[id]
-			part.low, part.high = constant(l.Requested), m.laws[id]
-			if h := m.laws[id].high; h != nil {
-				part.high = h
+			if part.parted = l.Requested; part.low == nil {
+				part.low, part.high = m.laws[id], m.laws[id]
 			}
 			at = int32(len(m.laws))
 			bounded[id] = at

@@ -1,7 +1,9 @@
 package fit
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/snapana/snapana/analyze/category"
@@ -30,7 +32,8 @@ func valueOf(name string) value {
 		return batch
 	case name == "res", has("side"), has("image"), has("img"), has("resolution"), has("crop"), has("pixel"):
 		return pixels
-	case has("patch"), has("tile"), has("voxel"), has("volume"), has("cube"):
+	case slices.Contains([]string{"patch", "tile", "voxel", "voxels", "volume", "cube"}, name), strings.HasPrefix(name, "patch_"),
+		strings.HasPrefix(name, "tile_"):
 		return patches
 	case has("hidden"), has("width"), has("dim"), has("channel"), has("layer"), has("depth"), has("head"), has("vocab"),
 		has("embed"), has("class"), has("expert"):
@@ -169,7 +172,7 @@ func volumes(a, b *recording) bool {
 	mine, theirs := sizes(a), sizes(b)
 	var all float64
 	var share [4]float64 // by power
-	for n := range mine {
+	for _, n := range slices.Sorted(maps.Keys(mine)) {
 		if n < least || theirs[n] {
 			continue // the same, such as a parameter
 		}

@@ -100,7 +100,7 @@ func (f *fitter) largest(r *Result) error {
 		set := &settings[i]
 		stage.At(f.ctx, stage.Searching, i, len(settings))
 		best := n
-		if n == 0 || !served(outs[0][i]) || served(outs[1][i]) {
+		if n == 0 || !served(outs[0][i]) || served(outs[1][i]) || f.model(f.nearest(at(n), -1)).chance {
 			if best, err = search(mid, set, 0, n); err != nil {
 				return err
 			}

@@ -70,6 +70,8 @@ type law struct {
 	// what its part goes with.
 	rest float64
 	from Point
+	// Parted is the size where code works in parts: the size may never be more. It is 0 for others.
+	parted int64
 	// Size is the law of what is computed, 0 for no request; nil for others.
 	size func(Point) int64
 }
@@ -119,6 +121,8 @@ func (l *law) bound(p Point, s side) int64 {
 		return l.turned(p, -1)
 	case l.low == nil || s == mid:
 		return l.at(p)
+	case s == low && l.parted > 0:
+		return min(l.at(p), l.low.at(p), l.high.at(p), l.parted)
 	case s == low:
 		return min(l.at(p), l.low.at(p), l.high.at(p))
 	}

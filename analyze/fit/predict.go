@@ -66,7 +66,7 @@ func (r *recording) failed() bool { return len(r.Timeline.OOMs) > 0 }
 
 // program is a model's program at a point. The last ones are kept: several settings are tried at the same points.
 func (f *fitter) program(m *model, p Point, s side) (*whatif.Program, error) {
-	const most = 4
+	const most = 6
 	for _, made := range f.made {
 		if made.m == m && made.s == s && slices.Equal(made.p, p) {
 			return made.program, nil
@@ -122,6 +122,9 @@ func (m *model) likely() []side {
 // replays are the runs of a model at a point that are as likely as each other, the one that needs least first.
 func (f *fitter) replays(m *model, p Point, set *whatif.Setting, capacity int64) ([]*whatif.Outcome, error) {
 	sides := m.likely()
+	if slices.Equal(p, m.At) {
+		sides = []side{mid} // as it was recorded
+	}
 	outs := make([]*whatif.Outcome, len(sides))
 	for i, s := range sides {
 		var err error

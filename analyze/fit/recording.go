@@ -22,7 +22,6 @@ type recording struct {
 	steps     steps.Result
 	warm      int     // rows from before the trace
 	bounds    []int   // rows with which steps begin, and the rows' end
-	prior     int     // rows before the first step
 	gives     []int32 // by event, the row that the program frees with it, -1 for none
 	codes     *attribution.Codes
 	uses      *category.Table // see categories
@@ -158,7 +157,6 @@ func (r *recording) prepare() {
 	if len(r.bounds) == 0 {
 		r.bounds = []int{r.warm}
 	}
-	r.prior = r.bounds[0] - r.warm
 	r.bounds = append(r.bounds, len(t.Lives))
 	r.gives = make([]int32, t.Trace.Len())
 	for i := range r.gives {
@@ -180,24 +178,24 @@ func (r *recording) step(i int) span { return span{r.bounds[i], r.bounds[i+1]} }
 func (r *recording) numSteps() int   { return len(r.bounds) - 1 }
 
 // gatherSteps makes one step of as many as the value says where all recordings have so many times more of them as it is higher:
-// what was found are the items of a batch that a step goes over one by one. Recordings in which different things were found
-// have one step each.
+// what was found are the items of a batch that a step goes over one by one. A recording with steps of another kind than all others
+// has one.
 func gatherSteps(all []*recording) {
 	first := all[0]
-	if slices.ContainsFunc(all, func(r *recording) bool { return r.steps.Unit != first.steps.Unit }) {
-		for _, r := range all {
-			r.bounds, r.prior = []int{r.warm, len(r.Timeline.Lives)}, 0
+	for _, r := range all {
+		alone := !slices.ContainsFunc(all, func(o *recording) bool { return o != r && o.steps.Unit == r.steps.Unit })
+		if alone && len(all) > 1 && !r.failed() {
+			r.bounds = []int{r.warm, len(r.Timeline.Lives)}
 		}
+	}
+	if len(all) < 2 || len(first.At) > 1 || first.At[0] < 2 {
 		return
 	}
 	steps := int64(first.numSteps()) / first.At[0]
 	for _, r := range all {
-		if len(r.At) > 1 || r.At[0] < 2 || int64(r.numSteps()) != steps*r.At[0] || steps == 0 {
+		if r.At[0] < 2 || int64(r.numSteps()) != steps*r.At[0] {
 			return
 		}
-	}
-	if len(all) < 2 {
-		return
 	}
 	for _, r := range all {
 		var bounds []int

@@ -50,8 +50,8 @@ func (f *fitter) result() (*Result, error) {
 		r.Notes = append(r.Notes, "Loops make more passes with higher values: those are replayed, and the laws leave them out.")
 	}
 	if slices.ContainsFunc(r.Predictions, func(x Prediction) bool { return f.doublings(x.Values) > 0 && f.model(x.From).inParts }) {
-		r.Notes = append(r.Notes, "Some code works in parts, as its name says (chunk): from some value on it makes more of them and not "+
-			"larger ones, and less is needed than is predicted. Record a value at which it makes several.")
+		r.Notes = append(r.Notes, "Some code works in parts, as its name says (chunk): from some value on it may make more of them and "+
+			"not larger ones, and need less than is predicted. Record a value at which it makes several.")
 	}
 	f.laws(r)
 	return r, nil

@@ -45,7 +45,7 @@ func (m *model) guess(all []term, v value) {
 			}
 			if k.power > 1 {
 				l.low, l.high = constant(n), along(term{k.power}, n, m.At)
-				if k.certain && k.grows {
+				if k.certain {
 					l.low = line
 				}
 			}

@@ -4,7 +4,8 @@ package kernel
 // GPU is what the kernels ask of a device.
 type GPU struct{ processors, threads int64 } // multiprocessors, and threads of each at a time
 
-// GPUs are devices that a recording may be of: A100 first, H100, V100, L40, RTX 4090, A10, RTX 3090, T4, B200, RTX 5090.
+// GPUs are devices that a recording may be of: A100 first, H100, V100, L40, RTX 4090, A10, RTX 3090, T4, B200, RTX 5090, H100 PCIe
+// and H20.
 // The stacks do not tell which; the buffers that were recorded do.
 func GPUs() []GPU {
 	return []GPU{{108, 2048}, {132, 2048}, {80, 2048}, {142, 1536}, {128, 1536}, {72, 1536}, {82, 1536}, {40, 1024},
@@ -16,6 +17,9 @@ func GPUs() []GPU {
 // setReduceConfig and ReduceConfig::global_memory_size in aten/src/ATen/native/cuda/Reduce.cuh, torch 2.1 to 2.15.
 func (g GPU) SumBuffer(rows, columns int64) (bytes, semaphores int64) {
 	const maxThreads, warp, minValues, maxValues = 512, 32, 16, 256
+	if rows < 1 || columns < 1 {
+		return 0, 0
+	}
 	vec := int64(4)
 	for columns%vec != 0 {
 		vec /= 2
