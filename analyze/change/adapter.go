@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -14,7 +15,7 @@ import (
 func (d *draft) leafInputs(calls []instance) (found bool) {
 	peft := make([]bool, d.s.Frames.Len()+1)
 	for id := 1; id < len(peft); id++ {
-		peft[id] = strings.Contains(d.s.Strings.Get(d.s.Frames.Get(snapshot.FrameID(id)).File), "peft/tuners/")
+		peft[id] = strings.HasPrefix(d.file(snapshot.FrameID(id)), "peft/tuners/")
 	}
 	if !slices.Contains(peft, true) {
 		return false
@@ -42,13 +43,18 @@ func (d *draft) leafInputs(calls []instance) (found bool) {
 	return found
 }
 
+// file is the path of a frame's file, of an installed package from its folder on.
+func (r *run) file(id snapshot.FrameID) string {
+	return frames.Short(r.s.Strings.Get(r.s.Frames.Get(id).File))
+}
+
 // adapted reports whether a call of transformers' modules has adapters in it, whose frames are given.
 func (d *draft) adapted(c *instance, peft []bool) bool {
 	return slices.ContainsFunc(c.rows, func(row int32) bool {
 		stack := d.stack(d.t.Lives[row].Stack)
 		return slices.ContainsFunc(stack, func(id snapshot.FrameID) bool { return peft[id] }) &&
 			slices.ContainsFunc(stack, func(id snapshot.FrameID) bool {
-				return strings.Contains(d.s.Strings.Get(d.s.Frames.Get(id).File), "transformers/models/")
+				return strings.HasPrefix(d.file(id), "transformers/models/")
 			})
 	})
 }

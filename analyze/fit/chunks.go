@@ -3,6 +3,7 @@ package fit
 import (
 	"strings"
 
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -12,10 +13,10 @@ import (
 func (m *model) chunks() {
 	lives := m.Timeline.Lives
 	inParts := stacksWith(m.Snapshot, func(file, name string) bool {
-		if strings.HasSuffix(file, "transformers/pytorch_utils.py") || name == "feed_forward_chunk" {
-			return false // apply_chunking_to_forward, which makes one part unless it is asked for more
+		if frames.Base(file) == "pytorch_utils.py" || name == "feed_forward_chunk" || strings.Contains(name, "chunk_cat") {
+			return false // apply_chunking_to_forward makes one part unless it is asked for more, and FSDP copies all
 		}
-		return strings.Contains(strings.ToLower(name), "chunk") || strings.Contains(file[strings.LastIndexByte(file, '/')+1:], "chunk")
+		return strings.Contains(strings.ToLower(name), "chunk") || strings.Contains(strings.ToLower(frames.Base(file)), "chunk")
 	})
 	sizes := map[int64]bool{}
 	forward := func(row int, stack snapshot.StackID) bool {
