@@ -200,8 +200,9 @@ func (d *draft) atOnce() whatif.Edits {
 	e := d.edits()
 	e.Ends = slices.Clone(e.Ends)
 	for row, end := range e.Ends {
-		if l := &d.t.Lives[row]; end != whatif.AsRecorded && !d.is(int32(row), category.AutogradSaved) && !d.is(int32(row), category.Activation) {
-			e.Ends[row] = max(l.Born, 0)
+		c, _ := d.uses.Of(int32(row))
+		if end != whatif.AsRecorded && c != category.AutogradSaved && c != category.Activation {
+			e.Ends[row] = max(d.t.Lives[row].Born, 0)
 		}
 	}
 	return e

@@ -165,8 +165,9 @@ const mostOfTriple = 64
 func findLaw(all []term, points []Point, sizes []int64) *law {
 	distinct := distinctPoints(points)
 	triples := term{3} // of a batch
+	cubes := distinct > 2 || slices.Contains(all, triples) || sizes[0]/max(triples.of(points[0]), 1) <= mostOfTriple
 	for _, m := range append(all[:len(all):len(all)], triples) {
-		if goesWith(m, points, sizes) && (m != triples || distinct > 2 || slices.Contains(all, triples) || sizes[0]/max(m.of(points[0]), 1) <= mostOfTriple) {
+		if goesWith(m, points, sizes) && (m != triples || cubes) {
 			return along(m, sizes[0], points[0])
 		}
 	}

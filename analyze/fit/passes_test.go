@@ -152,7 +152,8 @@ func TestNeighbors(t *testing.T) {
 			for range 3 {
 				d.Stack = build.NewStack("/app/data.py:5:batch")
 				batches := d.Alloc(batch << 16)
-				d.Stack = build.NewStack("/app/model.py:20:forward", "torch/nn/modules/module.py:1751:_call_impl", "/app/train.py:9:<module>")
+				d.Stack = build.NewStack("/app/model.py:20:forward", "torch/nn/modules/module.py:1751:_call_impl",
+					"/app/train.py:9:<module>")
 				d.Free(d.Alloc(unfolded))
 				out := d.Alloc(batch << 18)
 				for range times {
