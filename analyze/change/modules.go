@@ -111,6 +111,7 @@ func (r *run) callIn(stack []snapshot.FrameID, takes func(stack []snapshot.Frame
 func (r *run) callsIn(p *pass, ats []at, groups []group) {
 	open := int32(-1) // the group of the call that goes on
 	var first, last snapshot.StackID
+	runs := func(id snapshot.StackID) snapshot.FrameID { return r.runs(r.stack(id), int(ats[id].depth)) }
 	comes := map[snapshot.StackID]int{} // how often each stack allocates
 	for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
 		if stack := r.alike[r.t.Lives[row].Stack]; ats[stack].group >= 0 {
@@ -126,7 +127,7 @@ func (r *run) callsIn(p *pass, ats []at, groups []group) {
 			}
 			continue
 		}
-		if g != open || stack != last && (r.back(first, stack, comes[first] > 1) || r.apart(r.runs(last, ats), r.runs(stack, ats))) {
+		if g != open || stack != last && (r.back(first, stack, comes[first] > 1) || r.apart(runs(last), runs(stack))) {
 			groups[g].calls = append(groups[g].calls, instance{pass: p, depth: int(ats[stack].depth), follows: g == open})
 			open, first = g, stack
 		}
@@ -140,12 +141,11 @@ func (r *run) callsIn(p *pass, ats []at, groups []group) {
 	}
 }
 
-// runs is the frame of the function that a module runs which is called at a place of a stack, 0 for none.
-func (r *run) runs(stack snapshot.StackID, ats []at) snapshot.FrameID {
-	own := r.stack(stack)
-	for depth := int(ats[stack].depth) - 1; depth >= 0; depth-- {
-		if r.isCode(own, depth) {
-			return own[depth]
+// runs is the frame of the function that is called at a depth of a stack, 0 for none.
+func (r *run) runs(stack []snapshot.FrameID, depth int) snapshot.FrameID {
+	for depth--; depth >= 0; depth-- {
+		if r.isCode(stack, depth) {
+			return stack[depth]
 		}
 	}
 	return 0
@@ -256,13 +256,8 @@ func (r *run) takeTurns(g *group) {
 
 // callsList reports whether a call is of a list of modules.
 func (r *run) callsList(c *instance) bool {
-	own := r.stack(r.t.Lives[c.rows[0]].Stack)
-	for depth := c.depth - 1; depth >= 0; depth-- {
-		if r.isCode(own, depth) {
-			return r.contains(own[depth])
-		}
-	}
-	return false
+	at := r.runs(r.stack(r.t.Lives[c.rows[0]].Stack), c.depth)
+	return at != 0 && r.contains(at)
 }
 
 // inCallee is the line of the function that a call runs at one of its rows, the last for -1, 0 where it is not there.
@@ -270,10 +265,8 @@ func (r *run) inCallee(c *instance, k int) int32 {
 	row := c.rows[(k+len(c.rows))%len(c.rows)]
 	own, first := r.stack(r.t.Lives[row].Stack), r.stack(r.t.Lives[c.rows[0]].Stack)
 	around := len(first) - c.depth // frames around the call
-	for depth := len(own) - around - 1; depth >= 0; depth-- {
-		if r.isCode(own, depth) {
-			return r.s.Frames.Get(own[depth]).Line
-		}
+	if at := r.runs(own, len(own)-around); at != 0 {
+		return r.s.Frames.Get(at).Line
 	}
 	return 0
 }

@@ -24,6 +24,9 @@ const (
 // few is a number of items that nearly all sizes can be divided by, and mostly by its square.
 const few = 16
 
+// isSide reports whether a value is the side of something.
+func (v value) isSide() bool { return v == pixels || v == patches }
+
 func valueOf(name string) value {
 	name = strings.ToLower(name)
 	has := func(part string) bool { return strings.Contains(name, part) }
@@ -50,7 +53,7 @@ func (g *guesser) growth(n int64) *law {
 	case g.value == pixels && g.patch > 0 && n%tokens(at, g.patch) == 0:
 		each := float64(n / tokens(at, g.patch))
 		return &law{parts: []part{{term{}, each}, {term{2}, each / float64(g.patch*g.patch)}}}
-	case g.value == pixels, g.value == patches, g.pairs[n]:
+	case g.value.isSide(), g.pairs[n]:
 		return along(term{2}, n, g.At)
 	}
 	return along(term{1}, n, g.At)

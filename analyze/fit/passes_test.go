@@ -6,9 +6,7 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze/fit"
-	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/fixtures/build"
-	"github.com/snapana/snapana/fixtures/buildtest"
 )
 
 // scan is a program that goes over a sequence in chunks, and over them in reverse for gradients, for which the autograd
@@ -64,8 +62,7 @@ func scan(d *build.Device, chunks int) {
 // lives on to the next one.
 func TestPasses(t *testing.T) {
 	record := func(chunks int64) *fit.Input {
-		s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) { scan(d, int(chunks)) }))
-		return &fit.Input{Snapshot: s, Timeline: timeline.Main(s), At: fit.Point{chunks}}
+		return record(t, chunks, func(d *build.Device) { scan(d, int(chunks)) })
 	}
 	q := fit.Question{Names: []string{"chunks"}, To: []fit.Point{{2}, {4}, {7}, {9}, {10}, {16}}}
 	got, err := fit.Ask(t.Context(), []*fit.Input{record(6), record(9)}, q)
@@ -123,8 +120,7 @@ func meta(d *build.Device, tasks int) {
 // fewer than were recorded, what they keep of each other may be off a little.
 func TestLongPasses(t *testing.T) {
 	record := func(tasks int64) *fit.Input {
-		s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) { meta(d, int(tasks)) }))
-		return &fit.Input{Snapshot: s, Timeline: timeline.Main(s), At: fit.Point{tasks}}
+		return record(t, tasks, func(d *build.Device) { meta(d, int(tasks)) })
 	}
 	q := fit.Question{Names: []string{"tasks"}, To: []fit.Point{{3}, {8}}}
 	got, err := fit.Ask(t.Context(), []*fit.Input{record(2), record(4)}, q)
@@ -146,7 +142,7 @@ func TestLongPasses(t *testing.T) {
 func TestNeighbors(t *testing.T) {
 	const unfolded = 12 << 18
 	record := func(batch int64, times int) *fit.Input {
-		s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
+		return record(t, batch, func(d *build.Device) {
 			d.Stack = build.NewStack("/app/model.py:3:__init__")
 			d.Alloc(8 << 20)
 			for range 3 {
@@ -164,8 +160,7 @@ func TestNeighbors(t *testing.T) {
 				d.Free(out)
 				d.Free(batches)
 			}
-		}))
-		return &fit.Input{Snapshot: s, Timeline: timeline.Main(s), At: fit.Point{batch}}
+		})
 	}
 	got, err := fit.Ask(t.Context(), []*fit.Input{record(8, 0), record(12, 1)},
 		fit.Question{Names: []string{"batch"}, To: []fit.Point{{96}}})
@@ -182,7 +177,7 @@ func TestNeighbors(t *testing.T) {
 func TestChunks(t *testing.T) {
 	const most = 16 // items of a part
 	record := func(batch int64) *fit.Input {
-		s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
+		return record(t, batch, func(d *build.Device) {
 			d.Stack = build.NewStack("/app/model.py:3:__init__")
 			d.Alloc(8 << 20)
 			for range 3 {
@@ -194,8 +189,7 @@ func TestChunks(t *testing.T) {
 				}
 				d.Free(batches)
 			}
-		}))
-		return &fit.Input{Snapshot: s, Timeline: timeline.Main(s), At: fit.Point{batch}}
+		})
 	}
 	got, err := fit.Ask(t.Context(), []*fit.Input{record(4), record(8)},
 		fit.Question{Names: []string{"batch"}, To: []fit.Point{{12}, {128}}})

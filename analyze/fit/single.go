@@ -107,7 +107,7 @@ func newGuesser(m *model, v value) *guesser {
 		case m.phase(l.Stack) != "forward" || g.isCast(row):
 		case !g.inside(row):
 			g.left[l.Requested]++
-		case g.conv[l.Stack] && v != pixels && v != patches:
+		case g.conv[l.Stack] && !v.isSide():
 			g.scratch[l.Requested] = true
 		}
 	}
@@ -227,7 +227,7 @@ func (g *guesser) flows(row int) (grows, certain bool) {
 		return false, certain
 	case phase == "backward" && g.left[n] == 0 && (g.params[n] > 0 || g.casts[n] || g.scratch[n]):
 		return false, false
-	case phase != "backward" && g.inside(row) && g.conv[l.Stack] && g.value != pixels && g.value != patches,
+	case phase != "backward" && g.inside(row) && g.conv[l.Stack] && !g.value.isSide(),
 		phase == "forward" && g.freedBefore(row, row+1) && g.left[n] == 0:
 		return false, false // scratch memory: for one item of a batch, or as large for all
 	case phase == "forward" && g.isCast(row):

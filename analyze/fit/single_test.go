@@ -10,12 +10,18 @@ import (
 	"github.com/snapana/snapana/fixtures/buildtest"
 )
 
+// record is the recording of a program at a value.
+func record(t *testing.T, value int64, run func(d *build.Device)) *fit.Input {
+	t.Helper()
+	s := buildtest.Read(t, build.Run(build.Options{}, run))
+	return &fit.Input{Snapshot: s, Timeline: timeline.Main(s), At: fit.Point{value}}
+}
+
 // predictAlone predicts a run at a value from one recording of a program.
 func predictAlone(t *testing.T, name string, at, to int64, run func(d *build.Device, value int64)) (got fit.Prediction, want int64) {
 	t.Helper()
 	record := func(value int64) *fit.Input {
-		s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) { run(d, value) }))
-		return &fit.Input{Snapshot: s, Timeline: timeline.Main(s), At: fit.Point{value}}
+		return record(t, value, func(d *build.Device) { run(d, value) })
 	}
 	r, err := fit.Ask(t.Context(), []*fit.Input{record(at)}, fit.Question{Names: []string{name}, To: []fit.Point{{to}}})
 	if err != nil {
@@ -124,8 +130,7 @@ func TestVolumes(t *testing.T) {
 		}
 	}
 	record := func(side int64) *fit.Input {
-		s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) { run(d, side) }))
-		return &fit.Input{Snapshot: s, Timeline: timeline.Main(s), At: fit.Point{side}}
+		return record(t, side, func(d *build.Device) { run(d, side) })
 	}
 	r, err := fit.Ask(t.Context(), []*fit.Input{record(16), record(32)}, fit.Question{Names: []string{"patch"}, To: []fit.Point{{96}}})
 	if err != nil {
