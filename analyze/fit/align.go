@@ -23,6 +23,44 @@ func align(n, m int, same func(i, j int) bool, pair func(i, j int)) bool {
 	return all
 }
 
+// slide moves what only one of two sequences has, of n and m items, up between the pairs before it if more of them are good then: an
+// alignment pairs what is the same as early as it can.
+func slide(pairs [][2]int, n, m int, same, good func(i, j int) bool) {
+	next := [2]int{n, m}
+	for k := len(pairs) - 1; k >= 0; k-- {
+		more := [2]int{next[0] - pairs[k][0] - 1, next[1] - pairs[k][1] - 1}
+		if min(more[0], more[1]) == 0 && more[0] != more[1] {
+			for moved := range better(pairs[:k+1], more, same, good) {
+				pairs[k-moved][0] += more[0]
+				pairs[k-moved][1] += more[1]
+			}
+		}
+		next = pairs[k]
+	}
+}
+
+// better is how many of the last pairs are best behind so many items more.
+func better(pairs [][2]int, more [2]int, same, good func(i, j int) bool) (moved int) {
+	last := pairs[len(pairs)-1]
+	gain, most := 0, 0
+	for n := range pairs {
+		i, j := last[0]-n, last[1]-n
+		if pairs[len(pairs)-1-n] != [2]int{i, j} || !same(i+more[0], j+more[1]) {
+			break
+		}
+		if good(i, j) {
+			gain--
+		}
+		if good(i+more[0], j+more[1]) {
+			gain++
+		}
+		if gain > most {
+			moved, most = n+1, gain
+		}
+	}
+	return moved
+}
+
 // path is a search from the beginning of two sequences.
 type path struct {
 	n, m  int

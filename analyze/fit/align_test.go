@@ -57,3 +57,22 @@ func TestAlignFar(t *testing.T) {
 		t.Errorf("%d pairs of %d", n, len(b))
 	}
 }
+
+// TestSlide has what only one sequence has where the pairs around it are good.
+func TestSlide(t *testing.T) {
+	a, b := []rune("emb abc abc head"), []rune("emb abc abc abc head")
+	letter := func(r rune) bool { return r != ' ' }
+	same := func(i, j int) bool { return letter(a[i]) == letter(b[j]) } // as requests of one line, whatever their sizes
+	good := func(i, j int) bool { return a[i] == b[j] }
+	pairs := [][2]int{}
+	align(len(a), len(b), same, func(i, j int) { pairs = append(pairs, [2]int{i, j}) })
+	slide(pairs, len(a), len(b), same, good)
+	for k, p := range pairs {
+		if !good(p[0], p[1]) || k > 0 && (p[0] <= pairs[k-1][0] || p[1] <= pairs[k-1][1]) {
+			t.Errorf("%d is paired with %d", p[0], p[1])
+		}
+	}
+	if len(pairs) != len(a) {
+		t.Errorf("%d pairs of %d", len(pairs), len(a))
+	}
+}

@@ -23,7 +23,7 @@ type loop struct {
 // mostCopies bounds the requests that are added to a run. Where there were more each stands for several.
 const mostCopies = 1 << 19
 
-// findLoops finds the passes that a recording has more than another with a lower value, in each of its steps, or where it has
+// findLoops finds the passes that a recording has more than another with a lower value, in each of its stretches, or where it has
 // the lowest itself those that another has more. Which pass of a loop that is does not matter.
 func (m *model) findLoops(others []*recording, partners [][]int32) {
 	for value := range m.At {
@@ -58,8 +58,7 @@ func (m *model) findLoops(others []*recording, partners [][]int32) {
 
 // unmatched gives the repeats that rows without partners are of.
 func (r *recording) unmatched(partners []int32, give func(x *repeats, within span)) {
-	for i := range r.numSteps() {
-		s := r.step(i)
+	for _, s := range r.stretches() {
 		done := s.from
 		for row := s.from; row < s.to; row++ {
 			run := span{row, row}
@@ -236,8 +235,8 @@ func (m *model) borrowLoop(x *repeats, mine []int32, value int, more float64) {
 		if !same || x.period == 1 && passes < 1 && m.laws[m.of[own.from]].growsWith(value) {
 			continue
 		}
-		for i := range m.numSteps() {
-			if s := m.step(i); s.from <= own.from && own.to <= s.to {
+		for _, s := range m.stretches() {
+			if s.from <= own.from && own.to <= s.to {
 				m.loops = append(m.loops, m.loopAt(own, s, value, passes))
 				return
 			}

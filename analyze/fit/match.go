@@ -191,16 +191,20 @@ func (m *matcher) inOrder(a, b []int, give func(i, j int)) bool {
 		}
 		return i, j
 	}
+	scales := func(i, j int) bool {
+		i, j = place(i, j)
+		return m.scales(livesA[a[i]].Requested, livesB[b[j]].Requested)
+	}
+	same := func(i, j int) bool {
+		x, y := place(i, j)
+		return m.a.stackOf(a[x]) == m.b.stackOf(b[y]) && (turnsA[x] == turnsB[y] && turnsA[x].of > 0 || scales(i, j))
+	}
 	var found [][2]int
-	all := align(len(a), len(b), func(i, j int) bool {
-		i, j = place(i, j)
-		x, y := a[i], b[j]
-		return m.a.stackOf(x) == m.b.stackOf(y) &&
-			(turnsA[i] == turnsB[j] && turnsA[i].of > 0 || m.scales(livesA[x].Requested, livesB[y].Requested))
-	}, func(i, j int) {
-		i, j = place(i, j)
-		found = append(found, [2]int{i, j})
-	})
+	all := align(len(a), len(b), same, func(i, j int) { found = append(found, [2]int{i, j}) })
+	slide(found, len(a), len(b), same, scales)
+	for k, f := range found {
+		found[k][0], found[k][1] = place(f[0], f[1])
+	}
 	if back {
 		slices.Reverse(found)
 	}

@@ -177,6 +177,15 @@ func (r *recording) before() span    { return span{r.warm, r.bounds[0]} }
 func (r *recording) step(i int) span { return span{r.bounds[i], r.bounds[i+1]} }
 func (r *recording) numSteps() int   { return len(r.bounds) - 1 }
 
+// stretches are what comes before the steps, and each of them.
+func (r *recording) stretches() []span {
+	out := []span{r.before()}
+	for i := range r.numSteps() {
+		out = append(out, r.step(i))
+	}
+	return out
+}
+
 // gatherSteps makes one step of as many as the value says where all recordings have so many times more of them as it is higher:
 // what was found are the items of a batch that a step goes over one by one. A recording with steps of another kind than all others
 // has one.
