@@ -17,6 +17,8 @@ type draft struct {
 	eight map[int32]bool // rows of an optimizer with states of 8 bits, whose types are settled
 
 	turns map[int32]int32 // by event, turns that are taken
+
+	savers map[*pass]map[int32]int32 // see savedBy
 }
 
 // extra is a life that comes in, of the size of a row divided by Parts.
@@ -29,7 +31,7 @@ type extra struct {
 func newDraft(r *run, p *whatif.Program) *draft {
 	e := p.Unchanged()
 	return &draft{run: r, p: p, sizes: e.Sizes, ends: e.Ends, drop: make([]bool, len(e.Sizes)), eight: map[int32]bool{},
-		turns: map[int32]int32{}}
+		turns: map[int32]int32{}, savers: map[*pass]map[int32]int32{}}
 }
 
 // until ends a row after an event, unless it ends before.

@@ -40,14 +40,134 @@ func (r *run) holder(stack []snapshot.FrameID) int {
 // what it keeps in a variable, when the statement behind it is; what it returns is its caller's.
 func (d *draft) dropped(row int32) (event int32, depth int) {
 	own := d.stack(d.t.Lives[row].Stack)
+	_, to := d.operation(row)
+	if d.byproduct(row) {
+		return d.overAt(to - 1), len(own)
+	}
 	for depth = d.holder(own); depth >= 0; depth = d.caller(own, depth) {
-		if x := d.readAt(row, own, depth, true); x.into >= 0 {
-			return d.operationOf(x.into), depth
-		} else if x.last > row {
-			return d.returned(x.last), depth
+		x := d.readAt(row, own, depth, true)
+		if x.last < to && x.into < 0 {
+			continue
 		}
+		saver, several := d.savedBy(row)
+		switch {
+		case x.into >= 0:
+			return d.callOver(max(x.into, min(saver, x.over-1)), own, depth), depth
+		case saver > x.last || several:
+			return d.returned(d.lastIn(row, own, depth)), depth
+		}
+		return d.returned(x.last), depth
 	}
 	return d.t.Lives[min(int(row)+1, len(d.t.Lives)-1)].Born, -1
+}
+
+// byproduct reports whether an operation makes a row beside its result, such as the statistics of a normalization or the mask of a
+// dropout: what is smaller than another that the same code allocates with it. Of code that is not torch's, which may be several
+// operations, only what is much smaller counts.
+func (d *draft) byproduct(row int32) bool {
+	const much = 8
+	lives := d.t.Lives
+	own := d.stack(lives[row].Stack)
+	if len(own) == 0 || d.s.Strings.Get(d.s.Frames.Get(own[0]).Name) == "_max_pool2d" {
+		return false
+	}
+	less := int64(much)
+	if frames.Of(d.s, own[0]).IsLibrary() {
+		less = 2
+	}
+	from, to := d.operation(row)
+	for other := from; other < to; other++ {
+		if lives[other].Requested >= less*lives[row].Requested && !d.is(other, category.Workspace) {
+			return true
+		}
+	}
+	return false
+}
+
+// operation is the range of rows around one that the same code allocates.
+func (d *draft) operation(row int32) (from, to int32) {
+	from, to = row, row+1
+	for from > 0 && d.code(from-1) == d.code(row) {
+		from--
+	}
+	for int(to) < len(d.t.Lives) && d.code(to) == d.code(row) {
+		to++
+	}
+	return from, to
+}
+
+// savedBy is the last row of the operation that saved a row, as far as that is seen: of what a node of a backward pass lets go of
+// together, the one that was made last, -1 for none. It saved several where its own result is among them.
+func (d *draft) savedBy(row int32) (saver int32, several bool) {
+	p := d.passOf(d.t.Lives[row].Born)
+	if p == nil || !d.saved(p, row) {
+		return -1, false
+	}
+	if d.savers[p] == nil {
+		d.savers[p] = map[int32]int32{}
+		for other := p.rows.from; other < p.rows.to; other++ {
+			if d.saved(p, other) {
+				d.savers[p][d.lastBefore(d.end(other))] = other
+			}
+		}
+	}
+	node := d.lastBefore(d.end(row))
+	saver = d.savers[p][node]
+	if saver == row {
+		return -1, false
+	}
+	from, to := d.operation(saver)
+	for other := from; other < to && from > row; other++ {
+		several = several || d.saved(p, other) && d.lastBefore(d.end(other)) == node && !d.byproduct(other)
+	}
+	return saver, several
+}
+
+// lastIn is the last row that a function allocates which has a row at a depth from outside, until it returns or is back where it was.
+func (d *draft) lastIn(row int32, own []snapshot.FrameID, depth int) int32 {
+	last := row
+	for next := row + 1; int(next) < len(d.t.Lives) && d.phase(next) != inBackward; next++ {
+		if d.phase(next) == inNothing {
+			continue
+		}
+		l := &d.t.Lives[next]
+		if same, back := d.inside(own, d.stack(l.Stack), d.t.Lives[last].Stack, depth); !same || back {
+			break
+		}
+		last = next
+	}
+	return last
+}
+
+// overAt is the event after which the operation is over of which a row is the last: a workspace is gone then.
+func (d *draft) overAt(row int32) int32 {
+	if end := d.last(row); end < d.returned(row) {
+		return end
+	}
+	return d.t.Lives[row].Born
+}
+
+// callOver is the event after which the call that a function makes at a depth from outside is over, of which a row is: one of its own
+// operations, or what another function does.
+func (d *draft) callOver(row int32, own []snapshot.FrameID, depth int) int32 {
+	stack := d.stack(d.t.Lives[row].Stack)
+	if d.holder(stack) <= depth {
+		return d.operationOf(row)
+	}
+	callee := func(stack []snapshot.FrameID) int32 { return d.functions[d.runs(stack, len(stack)-1-depth)] }
+	last := row
+	for next := row + 1; int(next) < len(d.t.Lives) && d.phase(next) != inBackward; next++ {
+		of := d.stack(d.t.Lives[next].Stack)
+		if d.phase(next) == inNothing {
+			continue
+		}
+		same, _ := d.inside(own, of, d.t.Lives[last].Stack, depth)
+		if !same || d.line(of, depth) != d.line(own, depth) || d.holder(of) <= depth || callee(of) != callee(stack) {
+			break
+		}
+		last = next
+	}
+	return d.returned(last)
 }
 
 // returned is the event after which the call that allocated a row last has let go of what it had, as nothing else has been
@@ -63,11 +183,11 @@ func (d *draft) returned(row int32) int32 {
 // row for others.
 func (d *draft) operationOf(row int32) int32 {
 	over := d.t.Lives[row].Born
-	stack := d.t.Lives[row].Stack
+	stack := d.code(row)
 	if own := d.stack(stack); len(own) == 0 || !frames.Of(d.s, own[0]).IsLibrary() {
 		return over
 	}
-	for next := row + 1; int(next) < len(d.t.Lives) && d.t.Lives[next].Stack == stack; next++ {
+	for next := row + 1; int(next) < len(d.t.Lives) && d.code(next) == stack; next++ {
 		over = d.t.Lives[next].Born
 		if end := d.last(next); int(next)+1 < len(d.t.Lives) && end < d.t.Lives[next+1].Born {
 			over = end
@@ -96,30 +216,30 @@ func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool
 		if phase == inBackward {
 			break
 		}
-		l := &d.t.Lives[next]
-		stack := d.stack(l.Stack)
+		code := d.code(next)
+		stack := d.stack(code)
 		same, back := d.inside(own, stack, d.t.Lives[x.last].Stack, depth)
 		if !same || back {
 			break
 		}
-		before, line := d.t.Lives[x.last].Stack, d.line(stack, depth)
+		before, line := d.code(x.last), d.line(stack, depth)
 		switch {
 		case line == at && behind == 0:
 			// One operation of a module of torch's asks for all that comes with its result, as a convolution that tries
 			// algorithms does; of other code only what is small is taken for that.
-			other := l.Stack != d.t.Lives[row].Stack || d.sizes[next]*8 >= d.sizes[row] && !frames.Of(d.s, own[0]).IsLibrary()
-			if direct && other && d.holder(stack) == depth {
+			other := code != d.code(row) || d.sizes[next]*8 >= d.sizes[row] && !frames.Of(d.s, own[0]).IsLibrary()
+			if direct && other && d.holder(stack) >= depth {
 				x.into = next
 				return x
 			}
-			if l.Stack != before && d.back(d.t.Lives[row].Stack, l.Stack, false) {
-				behind, first = line, l.Stack // the line comes again, in a loop
+			if code != before && d.back(d.code(row), code, false) {
+				behind, first = line, code // the line comes again, in a loop
 				break
 			}
 			x.over = next + 1
 		case behind == 0:
-			behind, first = line, l.Stack
-		case line != behind || l.Stack != before && d.back(first, l.Stack, true):
+			behind, first = line, code
+		case line != behind || code != before && d.back(first, code, true):
 			return x
 		}
 		x.last = next

@@ -114,12 +114,12 @@ func (r *run) callsIn(p *pass, ats []at, groups []group) {
 	runs := func(id snapshot.StackID) snapshot.FrameID { return r.runs(r.stack(id), int(ats[id].depth)) }
 	comes := map[snapshot.StackID]int{} // how often each stack allocates
 	for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
-		if stack := r.alike[r.t.Lives[row].Stack]; ats[stack].group >= 0 {
+		if stack := r.code(row); ats[stack].group >= 0 {
 			comes[stack]++
 		}
 	}
 	for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
-		stack := r.alike[r.t.Lives[row].Stack]
+		stack := r.code(row)
 		g := ats[stack].group
 		if g < 0 {
 			if r.phases[stack] == inProgram {
@@ -175,7 +175,7 @@ func (r *run) join(g *group) {
 	for i := range g.calls {
 		end = max(end, r.inCallee(&g.calls[i], -1))
 	}
-	lastOf := func(c *instance) snapshot.StackID { return r.alike[r.t.Lives[c.rows[len(c.rows)-1]].Stack] }
+	lastOf := func(c *instance) snapshot.StackID { return r.code(c.rows[len(c.rows)-1]) }
 	over := lastOf(&g.calls[len(g.calls)-1])
 	if !r.joinWhere(g, func(c *instance) bool { return r.inCallee(c, -1) < end }) {
 		r.joinWhere(g, func(c *instance) bool { return lastOf(c) != over })
@@ -223,7 +223,7 @@ func (r *run) takeTurns(g *group) {
 		var stacks []snapshot.StackID
 		for _, row := range g.calls[i].rows {
 			if !r.is(row, category.Workspace) {
-				stacks = append(stacks, r.alike[r.t.Lives[row].Stack])
+				stacks = append(stacks, r.code(row))
 			}
 		}
 		slices.Sort(stacks)

@@ -114,6 +114,9 @@ func read(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result, uses *ca
 // stack gives the frames of Python of a stack.
 func (r *run) stack(id snapshot.StackID) []snapshot.FrameID { return r.stacks[id] }
 
+// code is the first stack with the same frames of Python as that of a row.
+func (r *run) code(row int32) snapshot.StackID { return r.alike[r.t.Lives[row].Stack] }
+
 // findFunctions numbers the functions that frames are of. A class has a function of the same name as the class behind it in the
 // file: where lines of another function lie between two lines, they are not of one.
 func (r *run) findFunctions() {
