@@ -3,6 +3,7 @@ package change
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
@@ -39,58 +40,68 @@ func (r *run) holder(stack []snapshot.FrameID) int {
 // had it last, -1 for none. What a function gets and gives to another call on the same line is gone when that is over;
 // what it keeps in a variable, when the statement behind it is; what it returns is its caller's.
 func (d *draft) dropped(row int32) (event int32, depth int) {
-	own := d.stack(d.t.Lives[row].Stack)
-	_, to := d.operation(row)
+	own := d.stack(d.code(row))
+	_, made := d.operation(row)
 	if d.byproduct(row) {
-		return d.overAt(to - 1), len(own)
+		return d.overAt(made - 1), len(own)
 	}
+	saver, several := d.savedBy(row)
+	at := row // or the last that was made where the functions are over that returned it
 	for depth = d.holder(own); depth >= 0; depth = d.caller(own, depth) {
-		x := d.readAt(row, own, depth, true)
-		if x.last < to && x.into < 0 {
-			continue
+		x := d.readAt(at, d.stack(d.code(at)), depth, true)
+		last := at
+		if x.into < 0 {
+			last = d.lastIn(at, own, depth)
 		}
-		saver, several := d.savedBy(row)
 		switch {
 		case x.into >= 0:
 			return d.callOver(max(x.into, min(saver, x.over-1)), own, depth), depth
+		case saver > last || x.last < made:
+			at, made = last, max(made, last+1)
 		case saver > x.last || several:
-			return d.returned(d.lastIn(row, own, depth)), depth
+			return d.returned(last), depth
+		default:
+			return d.returned(x.last), depth
 		}
-		return d.returned(x.last), depth
 	}
 	return d.t.Lives[min(int(row)+1, len(d.t.Lives)-1)].Born, -1
 }
 
 // byproduct reports whether an operation makes a row beside its result, such as the statistics of a normalization or the mask of a
-// dropout: what is smaller than another that the same code allocates with it. Of code that is not torch's, which may be several
-// operations, only what is much smaller counts.
+// dropout: what is smaller than another that the same code allocates with it, but for the indices of a maximum, which are larger. Of
+// code that is not torch's, which may be several operations, only what is much smaller counts.
 func (d *draft) byproduct(row int32) bool {
-	const much = 8
-	lives := d.t.Lives
-	own := d.stack(lives[row].Stack)
-	if len(own) == 0 || d.s.Strings.Get(d.s.Frames.Get(own[0]).Name) == "_max_pool2d" {
+	const half, eighth = 2, 8
+	own := d.stack(d.t.Lives[row].Stack)
+	if len(own) == 0 {
 		return false
 	}
-	less := int64(much)
+	less, larger := int64(eighth), false
 	if frames.Of(d.s, own[0]).IsLibrary() {
-		less = 2
+		less = half
+		larger = strings.Contains(d.s.Strings.Get(d.s.Frames.Get(own[0]).Name), "max_pool")
 	}
 	from, to := d.operation(row)
 	for other := from; other < to; other++ {
-		if lives[other].Requested >= less*lives[row].Requested && !d.is(other, category.Workspace) {
+		a, b := d.t.Lives[row].Requested, d.t.Lives[other].Requested
+		if larger {
+			a, b = b, a
+		}
+		if b >= less*a && !d.is(other, category.Workspace) {
 			return true
 		}
 	}
 	return false
 }
 
-// operation is the range of rows around one that the same code allocates.
+// operation is the range of rows around one that an operation allocates: those of the same code, up to where a workspace ends it.
 func (d *draft) operation(row int32) (from, to int32) {
+	work := func(row int32) bool { return d.is(row, category.Workspace) }
 	from, to = row, row+1
-	for from > 0 && d.code(from-1) == d.code(row) {
+	for from > 0 && d.code(from-1) == d.code(row) && (work(from) || !work(from-1)) {
 		from--
 	}
-	for int(to) < len(d.t.Lives) && d.code(to) == d.code(row) {
+	for int(to) < len(d.t.Lives) && d.code(to) == d.code(row) && (work(to) || !work(to-1)) {
 		to++
 	}
 	return from, to
@@ -106,7 +117,7 @@ func (d *draft) savedBy(row int32) (saver int32, several bool) {
 	if d.savers[p] == nil {
 		d.savers[p] = map[int32]int32{}
 		for other := p.rows.from; other < p.rows.to; other++ {
-			if d.saved(p, other) {
+			if d.saved(p, other) && !d.byProgram(other) {
 				d.savers[p][d.lastBefore(d.end(other))] = other
 			}
 		}
@@ -179,21 +190,14 @@ func (d *draft) returned(row int32) int32 {
 	return d.t.Lives[row].Born
 }
 
-// operationOf is the event after which the operation of a module of torch's is over that a row is the first of, that of the
-// row for others.
+// operationOf is the event after which the operation is over that a row is the first of. Of code that is not torch's, and may be
+// several operations, that is the row's own unless it comes beside a result.
 func (d *draft) operationOf(row int32) int32 {
-	over := d.t.Lives[row].Born
-	stack := d.code(row)
-	if own := d.stack(stack); len(own) == 0 || !frames.Of(d.s, own[0]).IsLibrary() {
-		return over
+	if own := d.stack(d.code(row)); len(own) == 0 || !frames.Of(d.s, own[0]).IsLibrary() && !d.byproduct(row) {
+		return d.t.Lives[row].Born
 	}
-	for next := row + 1; int(next) < len(d.t.Lives) && d.code(next) == stack; next++ {
-		over = d.t.Lives[next].Born
-		if end := d.last(next); int(next)+1 < len(d.t.Lives) && end < d.t.Lives[next+1].Born {
-			over = end
-		}
-	}
-	return over
+	_, to := d.operation(row)
+	return d.overAt(to - 1)
 }
 
 // reading is what a function allocates after a row that it gets.
@@ -208,6 +212,7 @@ type reading struct {
 func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool) reading {
 	at, behind, first := d.line(own, depth), int32(0), snapshot.EmptyStack
 	x := reading{into: -1, over: row + 1, last: row}
+	_, made := d.operation(row)
 	for next := row + 1; int(next) < len(d.t.Lives); next++ {
 		phase := d.phase(next)
 		if phase == inNothing {
@@ -227,7 +232,7 @@ func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool
 		case line == at && behind == 0:
 			// One operation of a module of torch's asks for all that comes with its result, as a convolution that tries
 			// algorithms does; of other code only what is small is taken for that.
-			other := code != d.code(row) || d.sizes[next]*8 >= d.sizes[row] && !frames.Of(d.s, own[0]).IsLibrary()
+			other := next >= made || d.sizes[next]*8 >= d.sizes[row] && !frames.Of(d.s, own[0]).IsLibrary()
 			if direct && other && d.holder(stack) >= depth {
 				x.into = next
 				return x
