@@ -67,6 +67,7 @@ const (
 	RootAlone     AssumptionKind = "root_alone"      // no modules called in a loop: the model is the only unit
 	Elements32    AssumptionKind = "elements_32"     // elements had 32 bits
 	Converted     AssumptionKind = "converted"       // the model is made in 32 bits, then converted
+	Autocast      AssumptionKind = "autocast"        // activations of 16 bits are those of torch.autocast
 	Casts         AssumptionKind = "casts"           // what is known to compute in 32 bits does so, in copies
 	SavedOnCPU    AssumptionKind = "saved_on_cpu"    // activations go at once, and come back as they are needed
 	BlockWise     AssumptionKind = "block_wise"      // 8-bit states as bitsandbytes makes them
@@ -162,38 +163,55 @@ func (d *draft) apply(ctx context.Context, c *Change) (*Applied, error) {
 	case FSDP:
 		err = d.applyFSDP(c, a, refuse)
 	case DType:
-		var wide map[int32]bool
-		if c.all || slices.Contains(c.of, category.AutogradSaved) {
-			wide = d.cast()
+		err = d.applyType(c, a, refuse)
+	}
+	return a, err
+}
+
+func (d *draft) applyType(c *Change, a *Applied, refuse refusal) error {
+	of := func(row int32) bool {
+		of, _ := d.uses.Of(row)
+		switch {
+		case c.all:
+			return of != category.Input && of != category.Workspace // its size is a library's choice
+		case of == category.Gradient && !d.gradient(row):
+			return false // what backward passes on
 		}
+		return slices.Contains(c.of, of)
+	}
+	a.assume(Elements32)
+	saved := slices.Contains(c.of, category.AutogradSaved)
+	switch {
+	case saved && !c.converts() && slices.Contains(c.of, category.Activation) && len(d.passes) > 0:
+		half := d.autocast()
 		d.narrow(func(row int32) bool {
-			of, _ := d.uses.Of(row)
-			if wide[row] {
-				return false
+			use, _ := d.uses.Of(row)
+			own := use == category.Activation || use == category.AutogradSaved || d.phase(row) == inBackward && !d.gradient(row)
+			if own && d.passOf(d.t.Lives[row].Born) != nil {
+				return half[row]
 			}
-			if c.all {
-				return of != category.Input && of != category.Workspace // its size is a library's choice
-			}
-			if of == category.Gradient && !d.gradient(row) {
-				return false // what backward passes on
-			}
-			return slices.Contains(c.of, of)
+			return of(row)
 		}, a)
-		if a.Blocks == 0 {
-			err = refuse(NoneSuch)
-		}
-		a.assume(Elements32)
-		if c.all {
-			d.castInputs()
-		}
-		if c.converts() {
-			a.assume(Converted)
-		}
+		a.assume(Autocast)
+	case saved || c.all:
+		wide := d.cast()
+		d.narrow(func(row int32) bool { return !wide[row] && of(row) }, a)
 		if len(wide) > 0 {
 			a.assume(Casts)
 		}
+	default:
+		d.narrow(of, a)
 	}
-	return a, err
+	if a.Blocks == 0 {
+		return refuse(NoneSuch)
+	}
+	if c.all {
+		d.castInputs()
+	}
+	if c.converts() {
+		a.assume(Converted)
+	}
+	return nil
 }
 
 // converts reports whether a change makes parameters smaller.

@@ -64,7 +64,7 @@ func (d *draft) cast() map[int32]bool {
 	wide := map[int32]bool{}
 	for i := range d.passes {
 		p := &d.passes[i]
-		d.castLosses(p, wide)
+		d.castLosses(p, wide, frames.Upcasts, frames.None)
 		d.castSoftmaxes(p, wide)
 		for _, n := range d.norms(p) {
 			for row := n.square; row < n.out; row++ {
@@ -108,11 +108,15 @@ func (d *draft) inputOf(p *pass, n norm, from int32) int32 {
 	return x
 }
 
-// castLosses has losses that go over to 32 bits hold a copy of what they are given until they return.
-func (d *draft) castLosses(p *pass, wide map[int32]bool) {
+// castLosses has losses that go over to 32 bits, those with a fact or of a part of torch, hold a copy of what they are given until
+// they return.
+func (d *draft) castLosses(p *pass, wide map[int32]bool, upcasts frames.Class, part frames.Part) {
 	for row := p.rows.from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
 		stack := d.stack(d.t.Lives[row].Stack)
-		depth := slices.IndexFunc(stack, func(id snapshot.FrameID) bool { return frames.Of(d.s, id).Has(frames.Upcasts) })
+		depth := slices.IndexFunc(stack, func(id snapshot.FrameID) bool {
+			c := frames.Of(d.s, id)
+			return c.Has(upcasts) || part != frames.None && c.Part() == part
+		})
 		if depth < 0 {
 			continue
 		}

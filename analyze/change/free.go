@@ -9,6 +9,7 @@ import (
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // holder is the function that gets what a stack allocates: outside of the innermost module call, or, of an operation
@@ -108,30 +109,45 @@ func (d *draft) operation(row int32) (from, to int32) {
 }
 
 // savedBy is the last row of the operation that saved a row, as far as that is seen: of what a node of a backward pass lets go of
-// together, the one that was made last, -1 for none. It saved several where its own result is among them.
+// together, in the order in which it was made, the last one, -1 for none. It saved several where its own result is among them.
 func (d *draft) savedBy(row int32) (saver int32, several bool) {
 	p := d.passOf(d.t.Lives[row].Born)
 	if p == nil || !d.saved(p, row) {
 		return -1, false
 	}
 	if d.savers[p] == nil {
-		d.savers[p] = map[int32]int32{}
-		for other := p.rows.from; other < p.rows.to; other++ {
-			if d.saved(p, other) && !d.byProgram(other) {
-				d.savers[p][d.lastBefore(d.end(other))] = other
-			}
-		}
+		d.savers[p] = d.saversOf(p)
 	}
-	node := d.lastBefore(d.end(row))
-	saver = d.savers[p][node]
-	if saver == row {
+	saver, ok := d.savers[p][row]
+	if !ok {
 		return -1, false
 	}
 	from, to := d.operation(saver)
 	for other := from; other < to && from > row; other++ {
-		several = several || d.saved(p, other) && d.lastBefore(d.end(other)) == node && !d.byproduct(other)
+		several = several || d.saved(p, other) && d.lastBefore(d.end(other)) == d.lastBefore(d.end(row)) && !d.byproduct(other)
 	}
 	return saver, several
+}
+
+func (d *draft) saversOf(p *pass) map[int32]int32 {
+	var rows []int32
+	for row := p.rows.from; row < p.rows.to; row++ {
+		if d.saved(p, row) && !d.byProgram(row) {
+			rows = append(rows, row)
+		}
+	}
+	sorting.By(rows, func(a, b int32) int { return cmp.Compare(d.end(b), d.end(a)) })
+	out := map[int32]int32{}
+	node, last := int32(-1), int32(-1)
+	for _, row := range rows {
+		if at := d.lastBefore(d.end(row)); at != node {
+			node, last = at, row
+		}
+		if last = max(last, row); last > row {
+			out[row] = last
+		}
+	}
+	return out
 }
 
 // lastIn is the last row that a function allocates which has a row at a depth from outside, until it returns or is back where it was.

@@ -248,6 +248,9 @@ func assumed(a *change.Assumption) string {
 	case change.Casts:
 		return "Norms by root mean squares, transformers' losses and its attention's softmax compute in 32 bits all the same, in " +
 			"copies."
+	case change.Autocast:
+		return "Activations are computed as under torch.autocast: products keep copies of their weights and of what they are given in " +
+			"16 bits; norms, softmaxes and losses stay at 32."
 	case change.SavedOnCPU:
 		return "Activations leave as soon as nothing but backward needs them, and come back one at a time, without what is " +
 			"larger seen through a view, as an expanded tensor is."

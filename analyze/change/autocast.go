@@ -1,0 +1,227 @@
+package change
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/frames"
+)
+
+// Activations of 16 bits where parameters keep 32 are those of torch.autocast (aten/src/ATen/autocast_mode.h): products of
+// matrices and convolutions get copies of 16 bits of what they are given; norms, softmaxes and losses compute in 32 bits, in copies;
+// all else takes the larger type of what it is given.
+
+// autocast has passes compute as under torch.autocast, and gives the rows that have 16 bits then.
+func (d *draft) autocast() map[int32]bool {
+	narrow := map[int32]bool{}
+	for i := range d.passes {
+		p := &d.passes[i]
+		wide := map[int32]bool{}
+		d.castLosses(p, wide, frames.Upcasts, frames.Loss)
+		x := autocast{draft: d, pass: p, narrow: narrow, wide: wide, normed: map[int32]bool{}, own: map[int32]bool{}}
+		x.types()
+		x.castWeights()
+		x.castSaved()
+		x.castBack()
+	}
+	return narrow
+}
+
+// autocast is what torch.autocast does to a pass.
+type autocast struct {
+	*draft
+	pass         *pass
+	narrow, wide map[int32]bool // rows of 16 bits, and of losses
+	products     []product16
+	normed       map[int32]bool // what norms are given
+	own          map[int32]bool // results that operations save themselves, in 32 bits
+}
+
+// product16 is the result of a product of matrices, or a convolution.
+type product16 struct {
+	row    int32
+	weighs bool // by a parameter
+}
+
+// types finds the types of what is made on the way to the pass.
+func (x *autocast) types() {
+	norms := map[int32]bool{} // of the program's own
+	for _, n := range x.norms(x.pass) {
+		for row := n.square; row <= n.out; row++ {
+			norms[row] = true
+		}
+		if in := x.inputOf(x.pass, n, x.end(n.scale)); in >= 0 {
+			x.normed[in] = true
+		}
+	}
+	half, last := false, int32(-1) // the last result
+	stream := map[int64]bool{}     // by size, whether what a norm is given has 16 bits
+	for row := range x.forward() {
+		if x.wide[row] {
+			continue
+		}
+		code, size := x.stack(x.code(row))[0], x.t.Lives[row].Requested
+		other := last < 0 || size != x.t.Lives[last].Requested
+		group, norm := x.norm(row)
+		x.normed[row] = norm
+		f := x.s.Frames.Get(code)
+		name := x.s.Strings.Get(f.Name)
+		switch of := frames.PrecisionOf(x.s.Strings.Get(f.File), name); {
+		case of == frames.Weighs, of == frames.Half:
+			half = true
+			if weighs := of == frames.Weighs || x.isProduct(row); weighs || other {
+				x.products = append(x.products, product16{row, weighs})
+			}
+		case of == frames.Full:
+			half = false
+			x.own[row] = strings.Contains(name, "softm")
+		case norms[row]:
+			half = false
+		case frames.Of(x.s, code).IsLibrary() && of != frames.Contracts: // it takes what it is given
+		case norm:
+			was, seen := stream[size]
+			half = half && (seen && was || !seen && group)
+		case other: // of what the program multiplies itself
+			half = true
+			x.products = append(x.products, product16{row, false})
+		case x.scores(last) && x.saved(x.pass, row) && !x.saved(x.pass, last) && !x.read(row): // a softmax saves what it makes
+			half, x.own[row] = false, true
+		}
+		if last = row; norm {
+			stream[size] = half
+		}
+		if half {
+			x.narrow[row] = true
+		}
+	}
+}
+
+// norm reports whether a row is what a norm of torch's is given that saves it, and whether that is one of groups.
+func (x *autocast) norm(row int32) (group, is bool) {
+	if x.normed[row] {
+		return false, true
+	}
+	saver, _ := x.savedBy(row)
+	if saver < 0 {
+		return false, false
+	}
+	name := x.s.Strings.Get(x.s.Frames.Get(x.stack(x.code(saver))[0]).Name)
+	return name == "group_norm", strings.HasSuffix(name, "_norm") && name != "batch_norm"
+}
+
+// scores reports whether a row is of the size of the last product, and that was the program's own, as scores of attention are.
+func (x *autocast) scores(row int32) bool {
+	n := len(x.products)
+	return n > 0 && !x.products[n-1].weighs && x.t.Lives[x.products[n-1].row].Requested == x.t.Lives[row].Requested
+}
+
+// isProduct reports whether a workspace is asked for next.
+func (x *autocast) isProduct(row int32) bool {
+	return int(row)+1 < len(x.t.Lives) && (x.scratch(row+1) || x.is(row+1, category.Workspace))
+}
+
+// forward are the results of operations on the way to the pass.
+func (x *autocast) forward() func(yield func(int32) bool) {
+	return func(yield func(int32) bool) {
+		p := x.pass
+		for row := p.rows.from; row < p.rows.to && x.t.Lives[row].Born < p.begin; row++ {
+			of, _ := x.uses.Of(row)
+			skip := of == category.Workspace || of == category.Input || of == category.Parameter || x.phase(row) != inProgram ||
+				len(x.stack(x.code(row))) == 0 || x.beside(row) || x.byproduct(row) || x.partial(row) || x.scratch(row)
+			if !skip && !yield(row) {
+				return
+			}
+		}
+	}
+}
+
+// castWeights has products make copies of weights, which the pass keeps until it has their gradients. Products and gradients come in
+// opposite orders; the last gradients are of embeddings, which make none.
+func (x *autocast) castWeights() {
+	const small = 32 << 10 // bytes, of a bias or a norm
+	p := x.pass
+	var gradients []int32
+	for row := p.rows.from; row < p.rows.to; row++ {
+		if l := &x.t.Lives[row]; l.Born >= p.begin && l.Requested > small && x.gradient(row) {
+			gradients = append(gradients, row)
+		}
+	}
+	for _, product := range slices.Backward(x.products) {
+		if product.weighs && len(gradients) > 0 {
+			x.add(gradients[0], x.t.Lives[product.row].Born-1, x.nodeOver(gradients[0])).parts = 2
+			gradients = gradients[1:]
+		}
+	}
+}
+
+// castSaved has products keep copies of what has 32 bits instead of that.
+func (x *autocast) castSaved() {
+	p := x.pass
+	var saved []int32
+	for row := p.rows.from; row < p.rows.to; row++ {
+		if x.saved(p, row) {
+			saved = append(saved, row)
+		}
+	}
+	uses := x.usesOf(p, saved)
+	next := 0 // of products
+	for row := range x.forward() {
+		for next < len(x.products) && x.products[next].row <= row {
+			next++
+		}
+		if next == len(x.products) {
+			return
+		}
+		if !x.saved(p, row) || x.narrow[row] || x.wide[row] || x.normed[row] || x.last(row) != x.end(row) ||
+			!x.read(row) && x.products[next].weighs {
+			continue
+		}
+		ends := []int32{x.end(row)}
+		for _, u := range uses[row] {
+			same := func(end int32) bool { return x.lastBefore(end) == x.lastBefore(u.to) } // of one node
+			if !slices.ContainsFunc(ends, same) {
+				ends = append(ends, u.to)
+			}
+		}
+		for k, e := range ends {
+			if at := next + k; at < len(x.products) {
+				x.add(row, x.t.Lives[x.products[at].row].Born-1, e).parts = 2
+			}
+		}
+		if !x.own[row] {
+			x.until(row, x.leaves(row))
+		}
+	}
+}
+
+// read reports whether the node that lets go of a row makes the gradient of a parameter, as that of a product does.
+func (x *autocast) read(row int32) bool {
+	end := x.end(row)
+	begin := x.before(end)
+	for k := x.lastBefore(end); k >= x.pass.rows.from && x.t.Lives[k].Born > begin; k-- {
+		if x.gradient(k) {
+			return true
+		}
+	}
+	return false
+}
+
+// castBack gives what backward passes on the types of what it is the gradient of, as far as sizes tell.
+func (x *autocast) castBack() {
+	balance := map[int64]int{} // by size, how many more rows have 16 bits
+	for row := range x.forward() {
+		n := -1
+		if x.narrow[row] {
+			n = 1
+		}
+		balance[x.t.Lives[row].Requested] += n
+	}
+	p := x.pass
+	for row := p.rows.from; row < p.rows.to; row++ {
+		if l := &x.t.Lives[row]; l.Born >= p.begin && x.phase(row) == inBackward && !x.gradient(row) && !x.wide[row] &&
+			balance[l.Requested] > 0 {
+			x.narrow[row] = true
+		}
+	}
+}

@@ -1,0 +1,35 @@
+package frames
+
+import "strings"
+
+// Precision is which type torch's own code gives its results under torch.autocast (aten/src/ATen/autocast_mode.h).
+type Precision uint8
+
+// The types of results.
+const (
+	AsGiven   Precision = iota // that of what it is given, the larger one
+	Full                       // 32 bits: norms, softmaxes, what changes the size of an image, an embedding by a weight that has them
+	Weighs                     // 16 bits: a layer that is one product by a parameter
+	Half                       // 16 bits: what has products inside
+	Contracts                  // 16 bits: a product of what the program gives it
+)
+
+// PrecisionOf is that of a function of a file.
+func PrecisionOf(file, name string) Precision {
+	switch file = cut(file).torch; {
+	case file == "nn/modules/linear.py" && name == "forward", file == "nn/modules/conv.py":
+		return Weighs
+	case file == "nn/modules/rnn.py":
+		return Half
+	case file == "functional.py" && name == "einsum":
+		return Contracts
+	case file != "nn/functional.py":
+		return AsGiven
+	case containsAny(name, "multi_head_attention", "in_projection", "linear"):
+		return Half
+	case containsAny(name, "softm", "softplus", "embedding", "normalize", "interpolate", "upsample", "cosine_similarity"),
+		strings.HasSuffix(name, "_norm") && !containsAny(name, "batch", "instance", "response"):
+		return Full
+	}
+	return AsGiven
+}
