@@ -1,17 +1,13 @@
 package change
 
 import (
-	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/snapana/snapana/analyze/attribution"
-	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/snapshot"
-	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Stacks have no names of modules (snapshot/SPEC.md 2.9): a module is known by the line that calls it. One line in a
@@ -212,54 +208,6 @@ func (r *run) joinWhere(g *group, early func(c *instance) bool) bool {
 	return true
 }
 
-// takeTurns puts the calls together that lists of modules make, which a line calls one after another: where the modules are of
-// several kinds in turn, such as attention and an MLP in one wrapper, each list has one of each.
-func (r *run) takeTurns(g *group) {
-	if len(g.calls) == 0 || !r.callsList(&g.calls[0]) {
-		return
-	}
-	kinds := make([]string, len(g.calls))
-	for i := range g.calls {
-		var stacks []snapshot.StackID
-		for _, row := range g.calls[i].rows {
-			if !r.is(row, category.Workspace) {
-				stacks = append(stacks, r.code(row))
-			}
-		}
-		slices.Sort(stacks)
-		kinds[i] = fmt.Sprint(slices.Compact(stacks))
-	}
-	n := 1 // kinds
-	for n < len(kinds) && kinds[n] != kinds[0] {
-		n++
-	}
-	if n == 1 || len(kinds) < 2*n || len(kinds)%n != 0 || g.calls[n].pass != g.calls[0].pass {
-		return
-	}
-	for i := range kinds {
-		if kinds[i] != kinds[i%n] || g.calls[i].pass != g.calls[i-i%n].pass {
-			return
-		}
-	}
-	var lists []instance
-	for i := range g.calls {
-		if i%n == 0 {
-			lists = append(lists, g.calls[i])
-			lists[len(lists)-1].rows = slices.Clone(g.calls[i].rows)
-			continue
-		}
-		l := &lists[len(lists)-1]
-		l.rows = append(l.rows, g.calls[i].rows...)
-	}
-	g.calls, g.turns = lists, true
-}
-
-// callsList reports whether a call is of a list of modules.
-func (r *run) callsList(c *instance) bool {
-	at := r.runs(r.stack(r.t.Lives[c.rows[0]].Stack), c.depth)
-	return at != 0 && r.contains(at)
-}
-
 // inCallee is the line of the function that a call runs at one of its rows, the last for -1, 0 where it is not there.
 func (r *run) inCallee(c *instance, k int) int32 {
 	row := c.rows[(k+len(c.rows))%len(c.rows)]
@@ -267,22 +215,6 @@ func (r *run) inCallee(c *instance, k int) int32 {
 	around := len(first) - c.depth // frames around the call
 	if at := r.runs(own, len(own)-around); at != 0 {
 		return r.s.Frames.Get(at).Line
-	}
-	return 0
-}
-
-// inListed is the frame of the function that the module of a call runs, or the module in a list of torch's that the call is of; 0
-// where that is a list, too.
-func (r *run) inListed(c *instance, k int) snapshot.FrameID {
-	own, first := r.stack(r.t.Lives[c.rows[k]].Stack), r.stack(r.t.Lives[c.rows[0]].Stack)
-	lists := 0
-	for depth := len(own) - (len(first) - c.depth) - 1; depth >= 0 && lists < 2; depth-- {
-		switch {
-		case r.contains(own[depth]):
-			lists++
-		case r.isCode(own, depth):
-			return own[depth]
-		}
 	}
 	return 0
 }
@@ -380,138 +312,6 @@ func (r *run) lineOf(stack []snapshot.FrameID, depth int) string {
 func (r *run) inModule(stack []snapshot.FrameID, depth int) bool {
 	isCall := func(id snapshot.FrameID) bool { return frames.Of(r.s, id).IsModuleCall() }
 	return slices.ContainsFunc(stack[depth+1:], isCall)
-}
-
-// lists are the groups in modules of which a pass calls several that call others, the outermost in each stack, in the
-// order of their first calls. Of a list of lists, such as the stages of a network, the inner one stands for it. Where modules of
-// the outer one do nothing of their own no stack tells where they begin: then it was divided where those of the inner one do.
-func (r *run) lists() []group {
-	single := map[string]bool{}
-	groups := r.listsBut(single)
-	for i := range groups {
-		outer, but := groups[i], maps.Clone(single)
-		stages, inner := r.stages(&outer), false
-		same := func(inner group) bool {
-			// Of modules that lists have by turns each list is one; else a list may have been divided where kinds of modules come again.
-			if !inner.inside(&outer) || inner.most > outer.most && (outer.turns || !r.callsList(&outer.calls[0])) {
-				return false
-			}
-			part := r.keeps(&inner) * 5 // of torch's lists, of which a line may call several, the most
-			return part >= r.keeps(&outer)*4 || inner.list && part*2 >= r.keeps(&outer)*5 && r.calledBy(&inner, &outer)
-		}
-		for k := 0; k >= 0; {
-			but[outer.key] = true
-			within := r.listsBut(but)
-			if k = slices.IndexFunc(within, same); k >= 0 {
-				if outer = within[k]; r.contains(outer.around[0]) {
-					groups[i], groups[i].outer, inner = outer, stages, true
-				}
-			}
-		}
-		if !inner && stages != nil && stages.most < groups[i].most {
-			groups[i] = *stages
-			groups[i].loops = true
-		}
-		groups[i].loops = groups[i].loops || r.goOn(&groups[i])
-	}
-	return groups
-}
-
-// goOn reports whether some calls of a list go on to a line of their function that the first, and one behind them, do not come to.
-// They may be the last of a loop of one module, such as a stage that has its blocks in a loop of its own, and then makes the image
-// smaller.
-func (r *run) goOn(g *group) bool {
-	ends := map[int32][]int32{} // by function, the last lines of calls
-	for i := range g.calls {
-		c := &g.calls[i]
-		if at := r.inListed(c, len(c.rows)-1); at != 0 && c.pass == g.calls[0].pass {
-			f := r.functions[at]
-			ends[f] = append(ends[f], r.s.Frames.Get(at).Line)
-		}
-	}
-	for _, lines := range ends {
-		most := slices.Max(lines)
-		if i := slices.Index(lines, most); i > 0 && slices.ContainsFunc(lines[i:], func(line int32) bool { return line < most }) {
-			return true
-		}
-	}
-	return false
-}
-
-// stages divides the calls of a list whose modules may have lists of their own by the function that these run: where it is
-// another, or at an earlier line than before, the next has begun. It is nil where that tells of none.
-func (r *run) stages(g *group) *group {
-	out := *g
-	out.calls, out.most = nil, 0
-	var last snapshot.FrameID
-	for i := range g.calls {
-		c := &g.calls[i]
-		for k, row := range c.rows {
-			at := r.inListed(c, k)
-			n := len(out.calls)
-			if n == 0 || out.calls[n-1].pass != c.pass || r.apart(at, last) ||
-				at != 0 && r.s.Frames.Get(at).Line < r.s.Frames.Get(last).Line {
-				out.calls = append(out.calls, instance{pass: c.pass, depth: c.depth})
-				n++
-			}
-			out.calls[n-1].rows, last = append(out.calls[n-1].rows, row), at
-		}
-	}
-	if r.number(&out); out.most < 2 {
-		return nil
-	}
-	return &out
-}
-
-// inside reports whether the line of a group runs in modules of another.
-func (g *group) inside(other *group) bool {
-	more := len(g.around) - len(other.around)
-	return more > 0 && slices.Equal(g.around[more:], other.around)
-}
-
-// calledBy reports whether nothing but lists of torch's is between the line of a group and that of one that it is inside of.
-func (r *run) calledBy(inner, outer *group) bool {
-	for depth := range len(inner.around) - len(outer.around) {
-		if r.isCode(inner.around, depth) && !r.contains(inner.around[depth]) {
-			return false
-		}
-	}
-	return true
-}
-
-// keeps is how much passes keep of a group.
-func (r *run) keeps(g *group) (n int64) {
-	for i := range g.calls {
-		for _, row := range g.calls[i].rows {
-			if r.saved(g.calls[i].pass, row) {
-				n += r.t.Lives[row].Rounded
-			}
-		}
-	}
-	return n
-}
-
-// listsBut are the lists but for those of some keys, to which it adds those of lines that call one module, or none that
-// calls others.
-func (r *run) listsBut(single map[string]bool) []group {
-	for {
-		before := len(single)
-		groups := r.modules(false, func(stack []snapshot.FrameID, depth int) bool {
-			callee, _ := r.callee(stack[:depth])
-			return r.inModule(stack, depth) && !single[callee+fmt.Sprint(stack[depth:])]
-		})
-		for i := range groups {
-			if groups[i].most < 2 || !groups[i].list {
-				single[groups[i].key] = true
-			}
-		}
-		if len(single) == before {
-			sorting.Stable(groups, func(a, b group) int {
-				return cmp.Compare(a.calls[0].rows[0], b.calls[0].rows[0])
-			})
-			return groups
-		}
-	}
 }
 
 // at gives the groups of a line; where it descends, those of the list that it calls, unless the line itself calls one such list
