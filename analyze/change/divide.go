@@ -370,6 +370,15 @@ func (d *draft) repeat(p *pass, first int32, added int) {
 		made = append(made, extra{Life: whatif.Life{Born: l.Born, Like: row}, parts: 1})
 		d.drop[row] = true
 	}
+	own := slices.DeleteFunc(d.added[added:], func(x extra) bool { // gradients of passes before that go on the way to the loss
+		gone := x.Born < first && x.Freed > first && x.Freed < p.begin && x.Until == 0 && d.gradient(x.Like)
+		if gone {
+			at = append(at, moment{x.Freed, 2, 0, len(made), true})
+			made = append(made, x)
+		}
+		return gone
+	})
+	d.added = d.added[:added+len(own)]
 	sorting.Stable(at, func(a, b moment) int {
 		return cmp.Or(cmp.Compare(a.event, b.event), cmp.Compare(a.part, b.part), cmp.Compare(a.turn, b.turn))
 	})
