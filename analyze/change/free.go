@@ -206,13 +206,19 @@ func (d *draft) returned(row int32) int32 {
 	return d.t.Lives[row].Born
 }
 
-// operationOf is the event after which the operation is over that a row is the first of. Of code that is not torch's, and may be
-// several operations, that is the row's own unless it comes beside a result.
+// operationOf is the event after which the operation is over that a row is the first of. Code that is not torch's may be several: of
+// that only what comes beside the row is of the same.
 func (d *draft) operationOf(row int32) int32 {
-	if own := d.stack(d.code(row)); len(own) == 0 || !frames.Of(d.s, own[0]).IsLibrary() && !d.byproduct(row) {
+	own := d.stack(d.code(row))
+	if len(own) == 0 {
 		return d.t.Lives[row].Born
 	}
 	_, to := d.operation(row)
+	if !frames.Of(d.s, own[0]).IsLibrary() && !d.byproduct(row) {
+		for to > row+1 && !d.byproduct(to-1) {
+			to--
+		}
+	}
 	return d.overAt(to - 1)
 }
 
