@@ -57,7 +57,7 @@ func (d *draft) dropped(row int32) (event int32, depth int) {
 		switch {
 		case x.into >= 0:
 			return d.callOver(max(x.into, min(saver, x.over-1)), own, depth), depth
-		case saver > last || x.last < made:
+		case saver > last || x.last < made || x.last == last && d.inPlace(row, last):
 			at, made = last, max(made, last+1)
 		case saver > x.last || several:
 			return d.returned(last), depth
@@ -66,6 +66,17 @@ func (d *draft) dropped(row int32) (event int32, depth int) {
 		}
 	}
 	return d.t.Lives[min(int(row)+1, len(d.t.Lives)-1)].Born, -1
+}
+
+// inPlace reports whether a function that allocates up to a row returns one before that, as where it adds to that in place: what it
+// makes last is gone then.
+func (d *draft) inPlace(row, last int32) bool {
+	result := last
+	for result > row && (d.is(result, category.Workspace) || d.byproduct(result)) {
+		result--
+	}
+	end := d.t.Lives[result].GivenUp()
+	return result > row && end >= 0 && end <= d.returned(last)
 }
 
 // byproduct reports whether an operation makes a row beside its result, such as the statistics of a normalization or the mask of a
@@ -184,12 +195,14 @@ func (d *draft) callOver(row int32, own []snapshot.FrameID, depth int) int32 {
 	callee := func(stack []snapshot.FrameID) int32 { return d.functions[d.runs(stack, len(stack)-1-depth)] }
 	last := row
 	for next := row + 1; int(next) < len(d.t.Lives) && d.phase(next) != inBackward; next++ {
-		of := d.stack(d.t.Lives[next].Stack)
+		of := d.stack(d.code(next))
 		if d.phase(next) == inNothing {
 			continue
 		}
 		same, _ := d.inside(own, of, d.t.Lives[last].Stack, depth)
-		if !same || d.line(of, depth) != d.line(own, depth) || d.holder(of) <= depth || callee(of) != callee(stack) {
+		code := d.code(next)
+		again := code != d.code(last) && d.back(d.code(last), code, false) && d.back(d.code(row), code, false)
+		if !same || again || d.line(of, depth) != d.line(own, depth) || d.holder(of) <= depth || callee(of) != callee(stack) {
 			break
 		}
 		last = next
