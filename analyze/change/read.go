@@ -407,12 +407,23 @@ func (r *run) findNodes() {
 }
 
 // complete is the event after which a gradient is added to its parameter's: the node that made it is over, and those that
-// made others that are added to it.
+// made others that are added to it. What that node lets go of is gone then, and no other has begun (torch/csrc/autograd/engine.cpp:
+// evaluate_function, and the order of tasks).
 func (r *run) complete(row int32) int32 {
 	if part, ok := r.parts[row]; ok {
 		row = part
 	}
-	return r.nodeOver(row)
+	over := r.nodeOver(row)
+	next := int32(r.t.Trace.Len())
+	if after := r.lastBefore(over) + 1; int(after) < len(r.t.Lives) {
+		next = r.t.Lives[after].Born
+	}
+	for e := over + 1; e < next; e++ {
+		if r.nodes[e] == e && e < r.end(row) {
+			over = e
+		}
+	}
+	return over
 }
 
 // nodeOver is the event after which the node of a backward pass is over that made a row.
