@@ -181,9 +181,12 @@ func (d *draft) applyType(c *Change, a *Applied, refuse refusal) error {
 	}
 	a.assume(Elements32)
 	saved := slices.Contains(c.of, category.AutogradSaved)
+	half := map[int32]bool{} // under autocast
+	if saved && !c.converts() && slices.Contains(c.of, category.Activation) {
+		half = d.autocast()
+	}
 	switch {
-	case saved && !c.converts() && slices.Contains(c.of, category.Activation) && len(d.passes) > 0:
-		half := d.autocast()
+	case len(half) > 0:
 		d.narrow(func(row int32) bool {
 			use, _ := d.uses.Of(row)
 			own := use == category.Activation || use == category.AutogradSaved || d.phase(row) == inBackward && !d.gradient(row)
@@ -390,6 +393,9 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		return nil, nil
 	}
 	kept := d.keeping(d.lists())
+	if everything := slices.Equal(names, []string{everyList}); len(kept) == 0 && !everything {
+		kept = d.keeping(d.outerLists())
+	}
 	var most int64
 	for i := range kept {
 		most = max(most, kept[i].saved)

@@ -10,7 +10,7 @@ import (
 
 // Activations of 16 bits where parameters keep 32 are those of torch.autocast (aten/src/ATen/autocast_mode.h): products of
 // matrices and convolutions get copies of 16 bits of what they are given; norms, softmaxes and losses compute in 32 bits, in copies;
-// all else takes the larger type of what it is given.
+// all else takes the larger type of what it is given. Of what the program computes itself, a power or an exponential is not known.
 
 // autocast has passes compute as under torch.autocast, and gives the rows that have 16 bits then.
 func (d *draft) autocast() map[int32]bool {
@@ -19,10 +19,10 @@ func (d *draft) autocast() map[int32]bool {
 		p := &d.passes[i]
 		wide := map[int32]bool{}
 		d.castLosses(p, wide, frames.Upcasts, frames.Loss)
-		x := autocast{draft: d, pass: p, narrow: narrow, wide: wide, normed: map[int32]bool{}, own: map[int32]bool{}}
+		x := autocast{draft: d, pass: p, forward: d.results(p), narrow: narrow, wide: wide, normed: map[int32]bool{},
+			own: map[int32]bool{}}
 		x.types()
-		x.castWeights()
-		x.castSaved()
+		x.castGiven()
 		x.castBack()
 	}
 	return narrow
@@ -32,6 +32,7 @@ func (d *draft) autocast() map[int32]bool {
 type autocast struct {
 	*draft
 	pass         *pass
+	forward      []int32        // results of operations on the way to the pass
 	narrow, wide map[int32]bool // rows of 16 bits, and of losses
 	products     []product16
 	normed       map[int32]bool // what norms are given
@@ -57,7 +58,7 @@ func (x *autocast) types() {
 	}
 	half, last := false, int32(-1) // the last result
 	stream := map[int64]bool{}     // by size, whether what a norm is given has 16 bits
-	for row := range x.forward() {
+	for _, row := range x.forward {
 		if x.wide[row] {
 			continue
 		}
@@ -85,7 +86,7 @@ func (x *autocast) types() {
 		case other: // of what the program multiplies itself
 			half = true
 			x.products = append(x.products, product16{row, false})
-		case x.scores(last) && x.saved(x.pass, row) && !x.saved(x.pass, last) && !x.read(row): // a softmax saves what it makes
+		case x.scores(last) && x.saved(x.pass, row) && !x.saved(x.pass, last) && x.gradientAt(x.end(row)) < 0: // a softmax saves what it makes
 			half, x.own[row] = false, true
 		}
 		if last = row; norm {
@@ -102,7 +103,7 @@ func (x *autocast) norm(row int32) (group, is bool) {
 	if x.normed[row] {
 		return false, true
 	}
-	saver, _ := x.savedBy(row)
+	saver := x.savedBy(row).saver
 	if saver < 0 {
 		return false, false
 	}
@@ -121,42 +122,23 @@ func (x *autocast) isProduct(row int32) bool {
 	return int(row)+1 < len(x.t.Lives) && (x.scratch(row+1) || x.is(row+1, category.Workspace))
 }
 
-// forward are the results of operations on the way to the pass.
-func (x *autocast) forward() func(yield func(int32) bool) {
-	return func(yield func(int32) bool) {
-		p := x.pass
-		for row := p.rows.from; row < p.rows.to && x.t.Lives[row].Born < p.begin; row++ {
-			of, _ := x.uses.Of(row)
-			skip := of == category.Workspace || of == category.Input || of == category.Parameter || x.phase(row) != inProgram ||
-				len(x.stack(x.code(row))) == 0 || x.beside(row) || x.byproduct(row) || x.partial(row) || x.scratch(row)
-			if !skip && !yield(row) {
-				return
-			}
+// results are those of operations on the way to a pass.
+func (d *draft) results(p *pass) (out []int32) {
+	for row := p.rows.from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
+		switch of, _ := d.uses.Of(row); {
+		case of == category.Workspace, of == category.Input, of == category.Parameter, of == category.Communication,
+			d.phase(row) != inProgram, len(d.stack(d.code(row))) == 0,
+			d.beside(row), d.byproduct(row), d.partial(row), d.scratch(row):
+		default:
+			out = append(out, row)
 		}
 	}
+	return out
 }
 
-// castWeights has products make copies of weights, which the pass keeps until it has their gradients. Products and gradients come in
-// opposite orders; the last gradients are of embeddings, which make none.
-func (x *autocast) castWeights() {
-	const small = 32 << 10 // bytes, of a bias or a norm
-	p := x.pass
-	var gradients []int32
-	for row := p.rows.from; row < p.rows.to; row++ {
-		if l := &x.t.Lives[row]; l.Born >= p.begin && l.Requested > small && x.gradient(row) {
-			gradients = append(gradients, row)
-		}
-	}
-	for _, product := range slices.Backward(x.products) {
-		if product.weighs && len(gradients) > 0 {
-			x.add(gradients[0], x.t.Lives[product.row].Born-1, x.nodeOver(gradients[0])).parts = 2
-			gradients = gradients[1:]
-		}
-	}
-}
-
-// castSaved has products keep copies of what has 32 bits instead of that.
-func (x *autocast) castSaved() {
+// castGiven has products make copies of what they are given: of weights, which the pass keeps until it has their gradients, and
+// of what has 32 bits, which is kept no longer itself. Which products a row is given to shows where backward lets go of it.
+func (x *autocast) castGiven() {
 	p := x.pass
 	var saved []int32
 	for row := p.rows.from; row < p.rows.to; row++ {
@@ -166,51 +148,61 @@ func (x *autocast) castSaved() {
 	}
 	uses := x.usesOf(p, saved)
 	next := 0 // of products
-	for row := range x.forward() {
+	for _, row := range saved {
 		for next < len(x.products) && x.products[next].row <= row {
 			next++
 		}
 		if next == len(x.products) {
 			return
 		}
-		if !x.saved(p, row) || x.narrow[row] || x.wide[row] || x.normed[row] || x.last(row) != x.end(row) ||
-			!x.read(row) && x.products[next].weighs {
+		read := x.gradientAt(x.end(row)) >= 0
+		if x.normed[row] || x.wide[row] || x.savedBy(row).saver >= 0 && read || !read && x.products[next].weighs {
 			continue
 		}
-		ends := []int32{x.end(row)}
+		ends := []int32{x.end(row)} // of the nodes of products, those of the last ones first
 		for _, u := range uses[row] {
 			same := func(end int32) bool { return x.lastBefore(end) == x.lastBefore(u.to) } // of one node
 			if !slices.ContainsFunc(ends, same) {
 				ends = append(ends, u.to)
 			}
 		}
-		for k, e := range ends {
-			if at := next + k; at < len(x.products) {
-				x.add(row, x.t.Lives[x.products[at].row].Born-1, e).parts = 2
+		changed := x.last(row) != x.end(row)
+		full := !x.narrow[row] && !x.is(row, category.Input)
+		for k, end := range ends {
+			at := next + k
+			if at >= len(x.products) {
+				break
+			}
+			born := max(x.t.Lives[x.products[at].row].Born-1, 0)
+			if grad := x.gradientAt(end); grad >= 0 && x.products[at].weighs {
+				x.add(grad, born, x.nodeOver(grad)).parts = 2
+			}
+			if full && !changed {
+				x.add(row, born, end).parts = 2
 			}
 		}
-		if !x.own[row] {
+		if full && !changed && !x.own[row] {
 			x.until(row, x.leaves(row))
 		}
 	}
 }
 
-// read reports whether the node that lets go of a row makes the gradient of a parameter, as that of a product does.
-func (x *autocast) read(row int32) bool {
-	end := x.end(row)
-	begin := x.before(end)
+// gradientAt is the largest gradient of a parameter that the node makes which lets go of something at an event, -1 for none: that of
+// a product makes that of its weight.
+func (x *autocast) gradientAt(end int32) int32 {
+	begin, grad := x.before(end), int32(-1)
 	for k := x.lastBefore(end); k >= x.pass.rows.from && x.t.Lives[k].Born > begin; k-- {
-		if x.gradient(k) {
-			return true
+		if x.gradient(k) && (grad < 0 || x.t.Lives[k].Requested > x.t.Lives[grad].Requested) {
+			grad = k
 		}
 	}
-	return false
+	return grad
 }
 
 // castBack gives what backward passes on the types of what it is the gradient of, as far as sizes tell.
 func (x *autocast) castBack() {
 	balance := map[int64]int{} // by size, how many more rows have 16 bits
-	for row := range x.forward() {
+	for _, row := range x.forward {
 		n := -1
 		if x.narrow[row] {
 			n = 1
@@ -219,9 +211,10 @@ func (x *autocast) castBack() {
 	}
 	p := x.pass
 	for row := p.rows.from; row < p.rows.to; row++ {
-		if l := &x.t.Lives[row]; l.Born >= p.begin && x.phase(row) == inBackward && !x.gradient(row) && !x.wide[row] &&
-			balance[l.Requested] > 0 {
-			x.narrow[row] = true
+		l := &x.t.Lives[row]
+		if l.Born < p.begin || x.phase(row) != inBackward || balance[l.Requested] <= 0 || x.gradient(row) || x.wide[row] {
+			continue
 		}
+		x.narrow[row] = !x.is(row, category.Workspace) && !x.is(row, category.Communication)
 	}
 }

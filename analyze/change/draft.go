@@ -18,7 +18,7 @@ type draft struct {
 
 	turns map[int32]int32 // by event, turns that are taken
 
-	savers map[*pass]map[int32]int32 // see savedBy
+	lasts map[int]span // by depth from outside, the rows of the function that lastIn looked at last
 }
 
 // extra is a life that comes in, of the size of a row divided by Parts.
@@ -31,7 +31,7 @@ type extra struct {
 func newDraft(r *run, p *whatif.Program) *draft {
 	e := p.Unchanged()
 	return &draft{run: r, p: p, sizes: e.Sizes, ends: e.Ends, drop: make([]bool, len(e.Sizes)), eight: map[int32]bool{},
-		turns: map[int32]int32{}, savers: map[*pass]map[int32]int32{}}
+		turns: map[int32]int32{}, lasts: map[int]span{}}
 }
 
 // until ends a row after an event, unless it ends before.

@@ -3,13 +3,11 @@ package change
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
-	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // holder is the function that gets what a stack allocates: outside of the innermost module call, or, of an operation
@@ -42,30 +40,38 @@ func (r *run) holder(stack []snapshot.FrameID) int {
 // what it keeps in a variable, when the statement behind it is; what it returns is its caller's.
 func (d *draft) dropped(row int32) (event int32, depth int) {
 	own := d.stack(d.code(row))
-	_, made := d.operation(row)
+	made := d.operation(row).to
 	if d.byproduct(row) {
 		return d.overAt(made - 1), len(own)
 	}
-	saver, several := d.savedBy(row)
+	by := d.savedBy(row)
 	at := row // or the last that was made where the functions are over that returned it
 	for depth = d.holder(own); depth >= 0; depth = d.caller(own, depth) {
 		x := d.readAt(at, d.stack(d.code(at)), depth, true)
-		last := at
-		if x.into < 0 {
-			last = d.lastIn(at, own, depth)
+		if x.into >= 0 {
+			if by.saver > x.into && d.onLine(by.saver, own, depth) {
+				x.into = by.saver
+			}
+			return d.callOver(x.into, own, depth), depth
 		}
+		last := d.lastIn(at, own, depth)
 		switch {
-		case x.into >= 0:
-			return d.callOver(max(x.into, min(saver, x.over-1)), own, depth), depth
-		case saver > last || x.last < made || x.last == last && d.inPlace(row, last):
+		case by.saver > last || x.last < made || x.last == last && d.inPlace(row, last):
 			at, made = last, max(made, last+1)
-		case saver > x.last || several:
+		case by.saver > x.last || by.several:
 			return d.returned(last), depth
 		default:
 			return d.returned(x.last), depth
 		}
 	}
-	return d.t.Lives[min(int(row)+1, len(d.t.Lives)-1)].Born, -1
+	return d.returned(max(at, made-1)), -1
+}
+
+// onLine reports whether the line that a function has at a depth from outside allocates a row.
+func (d *draft) onLine(row int32, own []snapshot.FrameID, depth int) bool {
+	stack := d.stack(d.code(row))
+	same, _ := d.inside(own, stack, d.code(row), depth)
+	return same && d.line(stack, depth) == d.line(own, depth)
 }
 
 // inPlace reports whether a function that allocates up to a row returns one before that, as where it adds to that in place: what it
@@ -79,101 +85,23 @@ func (d *draft) inPlace(row, last int32) bool {
 	return result > row && end >= 0 && end <= d.returned(last)
 }
 
-// byproduct reports whether an operation makes a row beside its result, such as the statistics of a normalization or the mask of a
-// dropout: what is smaller than another that the same code allocates with it, but for the indices of a maximum, which are larger. Of
-// code that is not torch's, which may be several operations, only what is much smaller counts.
-func (d *draft) byproduct(row int32) bool {
-	const half, eighth = 2, 8
-	own := d.stack(d.t.Lives[row].Stack)
-	if len(own) == 0 {
-		return false
-	}
-	less, larger := int64(eighth), false
-	if frames.Of(d.s, own[0]).IsLibrary() {
-		less = half
-		larger = strings.Contains(d.s.Strings.Get(d.s.Frames.Get(own[0]).Name), "max_pool")
-	}
-	from, to := d.operation(row)
-	for other := from; other < to; other++ {
-		a, b := d.t.Lives[row].Requested, d.t.Lives[other].Requested
-		if larger {
-			a, b = b, a
-		}
-		if b >= less*a && !d.is(other, category.Workspace) {
-			return true
-		}
-	}
-	return false
-}
-
-// operation is the range of rows around one that an operation allocates: those of the same code, up to where a workspace ends it.
-func (d *draft) operation(row int32) (from, to int32) {
-	work := func(row int32) bool { return d.is(row, category.Workspace) }
-	from, to = row, row+1
-	for from > 0 && d.code(from-1) == d.code(row) && (work(from) || !work(from-1)) {
-		from--
-	}
-	for int(to) < len(d.t.Lives) && d.code(to) == d.code(row) && (work(to) || !work(to-1)) {
-		to++
-	}
-	return from, to
-}
-
-// savedBy is the last row of the operation that saved a row, as far as that is seen: of what a node of a backward pass lets go of
-// together, in the order in which it was made, the last one, -1 for none. It saved several where its own result is among them.
-func (d *draft) savedBy(row int32) (saver int32, several bool) {
-	p := d.passOf(d.t.Lives[row].Born)
-	if p == nil || !d.saved(p, row) {
-		return -1, false
-	}
-	if d.savers[p] == nil {
-		d.savers[p] = d.saversOf(p)
-	}
-	saver, ok := d.savers[p][row]
-	if !ok {
-		return -1, false
-	}
-	from, to := d.operation(saver)
-	for other := from; other < to && from > row; other++ {
-		several = several || d.saved(p, other) && d.lastBefore(d.end(other)) == d.lastBefore(d.end(row)) && !d.byproduct(other)
-	}
-	return saver, several
-}
-
-func (d *draft) saversOf(p *pass) map[int32]int32 {
-	var rows []int32
-	for row := p.rows.from; row < p.rows.to; row++ {
-		if d.saved(p, row) && !d.byProgram(row) {
-			rows = append(rows, row)
-		}
-	}
-	sorting.By(rows, func(a, b int32) int { return cmp.Compare(d.end(b), d.end(a)) })
-	out := map[int32]int32{}
-	node, last := int32(-1), int32(-1)
-	for _, row := range rows {
-		if at := d.lastBefore(d.end(row)); at != node {
-			node, last = at, row
-		}
-		if last = max(last, row); last > row {
-			out[row] = last
-		}
-	}
-	return out
-}
-
 // lastIn is the last row that a function allocates which has a row at a depth from outside, until it returns or is back where it was.
 func (d *draft) lastIn(row int32, own []snapshot.FrameID, depth int) int32 {
+	if known := d.lasts[depth]; known.from <= row && row <= known.to {
+		return known.to
+	}
 	last := row
 	for next := row + 1; int(next) < len(d.t.Lives) && d.phase(next) != inBackward; next++ {
 		if d.phase(next) == inNothing {
 			continue
 		}
-		l := &d.t.Lives[next]
-		if same, back := d.inside(own, d.stack(l.Stack), d.t.Lives[last].Stack, depth); !same || back {
+		code := d.code(next)
+		if same, back := d.inside(own, d.stack(code), d.code(last), depth); !same || back {
 			break
 		}
 		last = next
 	}
+	d.lasts[depth] = span{row, last}
 	return last
 }
 
@@ -226,11 +154,13 @@ func (d *draft) operationOf(row int32) int32 {
 	if len(own) == 0 {
 		return d.t.Lives[row].Born
 	}
-	_, to := d.operation(row)
+	to := d.operation(row).to
 	if !frames.Of(d.s, own[0]).IsLibrary() && !d.byproduct(row) {
-		for to > row+1 && !d.byproduct(to-1) {
-			to--
+		over := row + 1
+		for over < to && d.byproduct(over) {
+			over++
 		}
+		to = over
 	}
 	return d.overAt(to - 1)
 }
@@ -247,7 +177,7 @@ type reading struct {
 func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool) reading {
 	at, behind, first := d.line(own, depth), int32(0), snapshot.EmptyStack
 	x := reading{into: -1, over: row + 1, last: row}
-	_, made := d.operation(row)
+	made := d.operation(row).to
 	for next := row + 1; int(next) < len(d.t.Lives); next++ {
 		phase := d.phase(next)
 		if phase == inNothing {

@@ -17,16 +17,15 @@ import (
 // lists are the groups in modules of which a pass calls several that call others, the outermost in each stack, in the
 // order of their first calls. Of a list of lists, such as the stages of a network, the inner one stands for it. Where modules of
 // the outer one do nothing of their own no stack tells where they begin: then it was divided where those of the inner one do.
-//
-// Where modules call none so, the functions that train may, as those of Lightning's modules.
-func (r *run) lists() []group {
-	if groups := r.listsIn(r.inModule); len(groups) > 0 {
-		return groups
-	}
+func (r *run) lists() []group { return r.listsIn(r.inModule) }
+
+// outerLists are those that no module calls, but the functions that train, as in a module of Lightning's. They may be one module
+// that is called several times, too.
+func (r *run) outerLists() []group {
 	return r.listsIn(func([]snapshot.FrameID, int) bool { return true })
 }
 
-// listsIn are those of lines that a filter takes.
+// listsIn are the lists of lines that a filter takes.
 func (r *run) listsIn(takes func(stack []snapshot.FrameID, depth int) bool) []group {
 	single := map[string]bool{}
 	groups := r.listsBut(single, takes)

@@ -40,6 +40,10 @@ type run struct {
 	nodes   []int32         // by event, the last event at which a node of a backward pass was over, see findNodes
 	brief   map[int32]bool  // rows that look like gradients and are none, see findBrief
 	parts   map[int32]int32 // by the row of a gradient, that of what is added to it last, see findParts
+
+	operations  []operation
+	operationAt []int32          // by row, in operations
+	savings     map[int32]saving // by row, see findSavings
 }
 
 // phase is what the program did where it allocated.
@@ -108,6 +112,8 @@ func read(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result, uses *ca
 	r.findBrief()
 	r.findNodes()
 	r.findParts()
+	r.findOperations()
+	r.findSavings()
 	return r
 }
 

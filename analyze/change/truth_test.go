@@ -14,6 +14,10 @@ import (
 
 const lab = "../../fixtures/lab/changes/"
 
+// exact are programs of which the replays know when each block goes: where gradients are zeroed between forward and backward, and
+// what checkpoints do not keep.
+var exact = map[string]bool{"towers_accumulate_2": true, "nano_checkpoint_accumulate": true, "nano_zero1_checkpoint": true}
+
 // TestTruth holds programs with a change to what torch's allocator did when they ran so. The recordings are of the
 // programs as they are.
 func TestTruth(t *testing.T) {
@@ -66,7 +70,11 @@ func TestTruth(t *testing.T) {
 			want := p.Runs[1].Stats[what+"_bytes.all.peak"]
 			off := 100 * float64(got-want) / float64(want)
 			errors = append(errors, max(off, -off))
-			if off > 6 || off < -6 {
+			most := 6.0
+			if exact[p.Family] {
+				most = 1
+			}
+			if off > most || off < -most {
 				t.Errorf("%s, %s: %s peak %d, in truth %d: %+.1f%%", p.Family, p.Change, what, got, want, off)
 			}
 		}

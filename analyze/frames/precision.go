@@ -17,7 +17,7 @@ const (
 // PrecisionOf is that of a function of a file.
 func PrecisionOf(file, name string) Precision {
 	switch file = cut(file).torch; {
-	case file == "nn/modules/linear.py" && name == "forward", file == "nn/modules/conv.py":
+	case file == "nn/modules/linear.py" && name == "forward", file == "nn/modules/conv.py" && strings.HasSuffix(name, "forward"):
 		return Weighs
 	case file == "nn/modules/rnn.py":
 		return Half
@@ -25,9 +25,9 @@ func PrecisionOf(file, name string) Precision {
 		return Contracts
 	case file != "nn/functional.py":
 		return AsGiven
-	case containsAny(name, "multi_head_attention", "in_projection", "linear"):
+	case containsAny(name, "multi_head_attention", "in_projection"):
 		return Half
-	case containsAny(name, "softm", "softplus", "embedding", "normalize", "interpolate", "upsample", "cosine_similarity"),
+	case containsAny(name, "softm", "embedding", "normalize", "interpolate", "upsample"),
 		strings.HasSuffix(name, "_norm") && !containsAny(name, "batch", "instance", "response"):
 		return Full
 	}

@@ -1,0 +1,76 @@
+package change_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/snapana/snapana/analyze/change"
+	"github.com/snapana/snapana/fixtures/build"
+)
+
+// TestLoopOfBlocks holds that what a block returns is there until the next one is over, and no longer, where nothing is kept: of six
+// blocks called in a loop, whose functions make two results each.
+func TestLoopOfBlocks(t *testing.T) {
+	const result, blocks = 8 << 20, 6
+	called := []string{torch + "nn/modules/module.py:5:_call_impl", torch + "nn/modules/module.py:4:_wrapped_call_impl"}
+	in := built(t, build.Options{}, func(d *build.Device) {
+		for range 3 {
+			var kept, gradients []*build.Block
+			for range blocks {
+				for _, line := range []string{"11", "12"} {
+					d.Stack = build.NewStack(slices.Concat([]string{"/app/block.py:" + line + ":forward"}, called,
+						[]string{"/app/model.py:5:forward"}, called, []string{"/app/train.py:3:main"})...)
+					kept = append(kept, d.Alloc(result))
+				}
+			}
+			d.Stack = engine
+			for _, b := range slices.Backward(kept) {
+				gradients = append(gradients, d.Alloc(1<<20))
+				d.Free(b)
+			}
+			d.Stack = after
+			for _, b := range gradients {
+				d.Free(b)
+			}
+		}
+	})
+	a := ask(t, in, "no-grad=train.py:3")
+	if want := int64(3 * result); a.After.AllocatedPeak > want+blocks<<20 || a.After.AllocatedPeak < want {
+		t.Errorf("without gradients %d, before %d, want about %d", a.After.AllocatedPeak, a.Before.AllocatedPeak, want)
+	}
+}
+
+// TestListsOutside holds that a loop of modules in a function that no module calls, as of Lightning's modules, is a list by name,
+// and that such a loop is none of the lists of checkpoint=*.
+func TestListsOutside(t *testing.T) {
+	const result, layers = 8 << 20, 5
+	called := []string{torch + "nn/modules/module.py:5:_call_impl", torch + "nn/modules/module.py:4:_wrapped_call_impl"}
+	in := built(t, build.Options{}, func(d *build.Device) {
+		for range 3 {
+			var kept []*build.Block
+			for range layers {
+				for _, line := range []string{"11", "12", "13"} {
+					d.Stack = build.NewStack(slices.Concat([]string{"/app/inner.py:7:forward"}, called,
+						[]string{"/app/layer.py:" + line + ":forward"}, called,
+						[]string{"/app/lit.py:5:encode", "/app/lit.py:9:training_step", "/app/train.py:3:main"})...)
+					kept = append(kept, d.Alloc(result))
+				}
+			}
+			d.Stack = engine
+			for _, b := range slices.Backward(kept) {
+				d.Free(d.Alloc(1 << 20))
+				d.Free(b)
+			}
+			d.Stack = after
+			d.Free(d.Alloc(1 << 20))
+		}
+	})
+	a := ask(t, in, "checkpoint=encoder.*")
+	if want := int64((layers + 3) * result); a.After.AllocatedPeak > want || a.Changes[0].Modules != layers {
+		t.Errorf("%d modules, peak %d, before %d, want %d at most", a.Changes[0].Modules, a.After.AllocatedPeak,
+			a.Before.AllocatedPeak, want)
+	}
+	if _, err := change.Ask(t.Context(), in, []change.Change{parse(t, "checkpoint=*")}); err == nil {
+		t.Error("checkpoint=* takes what no module calls")
+	}
+}

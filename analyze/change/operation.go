@@ -1,0 +1,112 @@
+package change
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/snapshot/sorting"
+)
+
+// operation is the range of rows that one operation allocates: those of the same code, up to where a workspace ends it.
+type operation struct {
+	from, to    int32
+	least, most int64 // of the requested sizes, without workspaces
+}
+
+// findOperations finds the operations that make what the trace allocates.
+func (r *run) findOperations() {
+	r.operations, r.operationAt = r.operations[:0], make([]int32, len(r.t.Lives))
+	work := func(row int32) bool { return r.is(row, category.Workspace) }
+	for row := range int32(len(r.t.Lives)) {
+		if int(row) <= r.warm || r.code(row) != r.code(row-1) || work(row-1) && !work(row) {
+			r.operations = append(r.operations, operation{from: row})
+		}
+		n := len(r.operations) - 1
+		o := &r.operations[n]
+		r.operationAt[row], o.to = int32(n), row+1
+		if size := r.t.Lives[row].Requested; !work(row) {
+			if o.most = max(o.most, size); o.least == 0 || size < o.least {
+				o.least = size
+			}
+		}
+	}
+}
+
+// operation is that which makes a row.
+func (r *run) operation(row int32) *operation { return &r.operations[r.operationAt[row]] }
+
+// byproduct reports whether an operation makes a row beside its result, such as the statistics of a normalization or the mask of a
+// dropout: what is smaller than another that the same code allocates with it, but for the indices of a maximum, which are larger. Of
+// code that is not torch's, which may be several operations, only what is much smaller counts.
+func (r *run) byproduct(row int32) bool {
+	const half, eighth = 2, 8
+	own := r.stack(r.code(row))
+	if len(own) == 0 {
+		return false
+	}
+	o, n := r.operation(row), r.t.Lives[row].Requested
+	switch {
+	case !frames.Of(r.s, own[0]).IsLibrary():
+		return o.most >= eighth*n
+	case strings.Contains(r.s.Strings.Get(r.s.Frames.Get(own[0]).Name), "max_pool"):
+		return n >= half*o.least && o.least > 0
+	}
+	return o.most >= half*n
+}
+
+// saving is how an operation saved a row: saver is the last row of it, as far as that is seen, -1 for none. It saved several where
+// its own result is among them.
+type saving struct {
+	saver   int32
+	several bool
+}
+
+// savedBy tells how a row was saved: what a node of a backward pass lets go of together, in the order in which it was made, one
+// operation saved.
+func (r *run) savedBy(row int32) saving {
+	if s, ok := r.savings[row]; ok {
+		return s
+	}
+	return saving{saver: -1}
+}
+
+// findSavings finds the operations that saved rows for each pass.
+func (r *run) findSavings() {
+	r.savings = map[int32]saving{}
+	for i := range r.passes {
+		p := &r.passes[i]
+		var rows []int32
+		for row := p.rows.from; row < p.rows.to; row++ {
+			if r.saved(p, row) && !r.byProgram(row) && r.end(row) < p.stop {
+				rows = append(rows, row)
+			}
+		}
+		sorting.By(rows, func(a, b int32) int { return cmp.Or(cmp.Compare(r.end(a), r.end(b)), cmp.Compare(a, b)) })
+		node := func(k int) int32 { return r.lastBefore(r.end(rows[k])) }
+		for from := 0; from < len(rows); {
+			to := from + 1
+			for to < len(rows) && node(to) == node(from) {
+				to++
+			}
+			r.saveTogether(rows[from:to])
+			from = to
+		}
+	}
+}
+
+// saveTogether notes what a node lets go of, in that order.
+func (r *run) saveTogether(rows []int32) {
+	results := map[int32]bool{} // by operation, whether its own is among them
+	for _, row := range rows {
+		results[r.operationAt[row]] = results[r.operationAt[row]] || !r.byproduct(row)
+	}
+	last := rows[len(rows)-1]
+	for _, row := range slices.Backward(rows[:len(rows)-1]) {
+		if last = max(last, row); last > row {
+			r.savings[row] = saving{last, results[r.operationAt[last]] && r.operation(last).from > row}
+		}
+	}
+}
