@@ -86,7 +86,7 @@ func (x *autocast) types() {
 		case other: // of what the program multiplies itself
 			half = true
 			x.products = append(x.products, product16{row, false})
-		case x.scores(last) && x.saved(x.pass, row) && !x.saved(x.pass, last) && x.gradientAt(x.end(row)) < 0: // a softmax saves what it makes
+		case x.scores(last) && x.savesOwn(row) && !x.saved(x.pass, last): // a softmax
 			half, x.own[row] = false, true
 		}
 		if last = row; norm {
@@ -104,12 +104,17 @@ func (x *autocast) norm(row int32) (group, is bool) {
 		return false, true
 	}
 	saver := x.savedBy(row).saver
-	if saver < 0 {
+	if saver < 0 || len(x.stack(x.code(saver))) == 0 {
 		return false, false
 	}
-	name := x.s.Strings.Get(x.s.Frames.Get(x.stack(x.code(saver))[0]).Name)
-	return name == "group_norm", strings.HasSuffix(name, "_norm") && name != "batch_norm"
+	f := x.s.Frames.Get(x.stack(x.code(saver))[0])
+	name := x.s.Strings.Get(f.Name)
+	is = strings.HasSuffix(name, "_norm") && frames.PrecisionOf(x.s.Strings.Get(f.File), name) == frames.Full
+	return name == "group_norm", is
 }
+
+// savesOwn reports whether what saved a row is no product, but the operation that made it.
+func (x *autocast) savesOwn(row int32) bool { return x.saved(x.pass, row) && x.gradientAt(x.end(row)) < 0 }
 
 // scores reports whether a row is of the size of the last product, and that was the program's own, as scores of attention are.
 func (x *autocast) scores(row int32) bool {

@@ -116,19 +116,19 @@ func (d *draft) overAt(row int32) int32 {
 // callOver is the event after which the call that a function makes at a depth from outside is over, of which a row is: one of its own
 // operations, or what another function does.
 func (d *draft) callOver(row int32, own []snapshot.FrameID, depth int) int32 {
-	stack := d.stack(d.t.Lives[row].Stack)
+	stack := d.stack(d.code(row))
 	if d.holder(stack) <= depth {
 		return d.operationOf(row)
 	}
 	callee := func(stack []snapshot.FrameID) int32 { return d.functions[d.runs(stack, len(stack)-1-depth)] }
 	last := row
 	for next := row + 1; int(next) < len(d.t.Lives) && d.phase(next) != inBackward; next++ {
-		of := d.stack(d.code(next))
 		if d.phase(next) == inNothing {
 			continue
 		}
-		same, _ := d.inside(own, of, d.t.Lives[last].Stack, depth)
 		code := d.code(next)
+		of := d.stack(code)
+		same, _ := d.inside(own, of, d.code(last), depth)
 		again := code != d.code(last) && d.back(d.code(last), code, false) && d.back(d.code(row), code, false)
 		if !same || again || d.line(of, depth) != d.line(own, depth) || d.holder(of) <= depth || callee(of) != callee(stack) {
 			break
