@@ -279,6 +279,9 @@ func (d *draft) applyLeak(c *Change, a *Applied, refuse refusal) error {
 
 func (d *draft) applyLine(ctx context.Context, c *Change, a *Applied, refuse refusal) error {
 	where := d.place(c.line)
+	if where == nil && c.Kind == NoGrad {
+		where = d.callOf(c.line)
+	}
 	if where == nil {
 		return d.noLine(c.line)
 	}

@@ -74,3 +74,30 @@ func TestListsOutside(t *testing.T) {
 		t.Error("checkpoint=* takes what no module calls")
 	}
 }
+
+// TestFunctionWithoutGradients holds that a function runs without autograd as the line that calls it does.
+func TestFunctionWithoutGradients(t *testing.T) {
+	const result = 8 << 20
+	called := []string{torch + "nn/modules/module.py:5:_call_impl", torch + "nn/modules/module.py:4:_wrapped_call_impl"}
+	in := built(t, build.Options{}, func(d *build.Device) {
+		for range 3 {
+			var kept []*build.Block
+			for _, line := range []string{"11", "12", "13", "14"} {
+				d.Stack = build.NewStack(slices.Concat([]string{"/app/model.py:" + line + ":forward"}, called,
+					[]string{"/app/eval.py:5:evaluate", "/app/train.py:3:main"})...)
+				kept = append(kept, d.Alloc(result))
+			}
+			d.Stack = engine
+			for _, b := range slices.Backward(kept) {
+				d.Free(d.Alloc(1 << 20))
+				d.Free(b)
+			}
+			d.Stack = after
+			d.Free(d.Alloc(1 << 20))
+		}
+	})
+	line, function := ask(t, in, "no-grad=train.py:3"), ask(t, in, "no-grad=evaluate")
+	if line.After != function.After || line.After.AllocatedPeak >= line.Before.AllocatedPeak {
+		t.Errorf("of the line %+v, of the function %+v, before %+v", line.After, function.After, line.Before)
+	}
+}

@@ -360,10 +360,28 @@ func (p *place) depth(stack snapshot.StackID) int { return int(p.depths[stack]) 
 
 // place finds a line in all stacks, nil where none goes through it.
 func (r *run) place(line string) *place {
+	return r.placeWhere(func(id snapshot.FrameID) bool { return r.matches(id, line) })
+}
+
+// callOf finds the calls of the program's functions of a name in all stacks, nil where none goes through one: the frame outside.
+func (r *run) callOf(function string) *place {
+	p := r.placeWhere(func(id snapshot.FrameID) bool {
+		return r.s.Strings.Get(r.s.Frames.Get(id).Name) == function && !frames.Of(r.s, id).IsLibrary()
+	})
+	if p != nil {
+		for i := range p.depths {
+			p.depths[i] = max(p.depths[i]-1, 0)
+		}
+	}
+	return p
+}
+
+// placeWhere finds frames in all stacks, nil where there are none.
+func (r *run) placeWhere(is func(id snapshot.FrameID) bool) *place {
 	at := make([]bool, r.s.Frames.Len()+1)
 	found := false
 	for id := 1; id < len(at); id++ {
-		at[id] = r.matches(snapshot.FrameID(id), line)
+		at[id] = is(snapshot.FrameID(id))
 		found = found || at[id]
 	}
 	if !found {
