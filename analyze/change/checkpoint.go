@@ -173,8 +173,8 @@ func (d *draft) recompute(c *instance, x *part, e *Applied) {
 	if !x.back || int(x.start)+1 >= d.t.Trace.Len() {
 		return // the recording ends before that
 	}
-	// Again, in the order of then, up to the last that backward needs.
-	from, to := d.t.Lives[c.rows[0]].Born, d.t.Lives[x.saved[len(x.saved)-1]].Born
+	// Again, in the order of then, up to the operation that makes the last that backward needs.
+	from, to := d.t.Lives[c.rows[0]].Born, d.t.Lives[d.operation(x.saved[len(x.saved)-1]).to-1].Born
 	at := x.start + 1
 	base := d.turn(at, 2*(to-from)+4)
 	when := func(event int32) int32 { return base + 2*(event-from) }
