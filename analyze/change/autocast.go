@@ -114,7 +114,9 @@ func (x *autocast) norm(row int32) (group, is bool) {
 }
 
 // savesOwn reports whether what saved a row is no product, but the operation that made it.
-func (x *autocast) savesOwn(row int32) bool { return x.saved(x.pass, row) && x.gradientAt(x.end(row)) < 0 }
+func (x *autocast) savesOwn(row int32) bool {
+	return x.saved(x.pass, row) && x.gradientAt(x.end(row)) < 0
+}
 
 // scores reports whether a row is of the size of the last product, and that was the program's own, as scores of attention are.
 func (x *autocast) scores(row int32) bool {
