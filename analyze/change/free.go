@@ -209,7 +209,7 @@ func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool
 			x.over = next + 1
 		case behind == 0:
 			behind, first = line, code
-		case line != behind || code != before && d.back(first, code, true):
+		case line != behind || code != before && d.back(first, code, true) && d.back(before, code, false):
 			return x
 		}
 		x.last = next

@@ -101,3 +101,32 @@ func TestFunctionWithoutGradients(t *testing.T) {
 		t.Errorf("of the line %+v, of the function %+v, before %+v", line.After, function.After, line.Before)
 	}
 }
+
+// TestDelBehindStatement holds that what a statement reads is there until all of it is over, though a function that it calls has an
+// operation of one line twice.
+func TestDelBehindStatement(t *testing.T) {
+	const main, twice = "/app/train.py:4:main", "/app/losses.py:12:divergence"
+	in := built(t, build.Options{}, func(d *build.Device) {
+		for range 3 {
+			d.Stack = build.NewStack("/app/train.py:3:main")
+			variable := d.Alloc(32 << 20)
+			var made []*build.Block
+			for _, stack := range [][]string{{twice, main}, {torch + "nn/functional.py:7:log_softmax", twice, main}, {twice, main},
+				{torch + "nn/functional.py:9:cross_entropy", main}} {
+				d.Stack = build.NewStack(stack...)
+				made = append(made, d.Alloc(8<<20))
+			}
+			d.Stack = engine
+			for _, b := range slices.Backward(made) {
+				d.Free(d.Alloc(1 << 20))
+				d.Free(b)
+			}
+			d.Stack = after
+			d.Free(variable)
+		}
+	})
+	if a := ask(t, in, "del=train.py:3"); a.After.AllocatedPeak < (32+4*8)<<20 {
+		t.Errorf("without the variable %d, and the peak of %d is in the statement that reads it", a.After.AllocatedPeak,
+			a.Before.AllocatedPeak)
+	}
+}
