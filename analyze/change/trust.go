@@ -36,6 +36,7 @@ const (
 	Strategy    DoubtKind = "strategy"     // there are several ways to do it, of which one was replayed
 	Variable    DoubtKind = "variable"     // a variable may keep the last block that leaks until it is assigned anew
 	Lists       DoubtKind = "lists"        // other modules may be meant
+	Frees       DoubtKind = "frees"        // when a program lets go of what no graph keeps shows in the order of its code alone
 	Held        DoubtKind = "held"         // what holds a block besides a variable or a graph is not recorded
 	NotReplayed DoubtKind = "not_replayed" // the replay does not give recorded addresses
 	BeyondCut   DoubtKind = "beyond_cut"   // the recording ends where a request failed
@@ -47,6 +48,7 @@ var doubts = map[Kind]Doubt{
 	Accumulate: {Kind: Kernels, below: 0.06, above: 0.02}, // below where sizes go with the square of the batch
 	DType:      {Kind: Types, below: 0.06, above: 0.20},
 	InBackward: {Kind: Strategy, below: 0.03, above: 0.07},
+	NoGrad:     {Kind: Frees, below: 0.03, above: 0.03},
 	Zero:       {Kind: Strategy, below: 0.035, above: 0.035},
 	FSDP:       {Kind: Strategy, below: 0.09, above: 0.04},
 	EightBit:   {Kind: Strategy, below: 0.03, above: 0.03},

@@ -66,6 +66,8 @@ func doubted(v *change.Doubt) string {
 		return v.Change + ": a variable may keep the last block until it is assigned anew."
 	case change.Lists:
 		return v.Change + ": another list of modules may be meant; name its line instead."
+	case change.Frees:
+		return v.Change + ": when the program lets go of what no graph keeps is told by the order of its code."
 	case change.Held:
 		return v.Change + ": what else holds the blocks that it lets go of, or leaves, is not recorded."
 	case change.NotReplayed:
