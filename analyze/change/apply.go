@@ -396,7 +396,8 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		return nil, nil
 	}
 	kept := d.keeping(d.lists())
-	if everything := slices.Equal(names, []string{everyList}); len(kept) == 0 && !everything {
+	everything := slices.Equal(names, []string{everyList})
+	if len(kept) == 0 && !everything {
 		kept = d.keeping(d.outerLists())
 	}
 	var most int64
@@ -407,7 +408,7 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 	if len(kept) == 0 {
 		return nil, refuse(NoModules)
 	}
-	if out := map[string][]group{}; slices.Equal(names, []string{everyList}) {
+	if out := map[string][]group{}; everything {
 		for i := range kept {
 			out[everyList] = append(out[everyList], kept[i].group)
 			if kept[i].loops {

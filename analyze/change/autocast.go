@@ -66,9 +66,7 @@ func (x *autocast) types() {
 		other := last < 0 || size != x.t.Lives[last].Requested
 		group, norm := x.norm(row)
 		x.normed[row] = norm
-		f := x.s.Frames.Get(code)
-		name := x.s.Strings.Get(f.Name)
-		switch of := frames.PrecisionOf(x.s.Strings.Get(f.File), name); {
+		switch of, name := x.precision(row); {
 		case of == frames.Weighs, of == frames.Half:
 			half = true
 			if weighs := of == frames.Weighs || x.isProduct(row); weighs || other {
@@ -104,13 +102,22 @@ func (x *autocast) norm(row int32) (group, is bool) {
 		return false, true
 	}
 	saver := x.savedBy(row).saver
-	if saver < 0 || len(x.stack(x.code(saver))) == 0 {
+	if saver < 0 {
 		return false, false
 	}
-	f := x.s.Frames.Get(x.stack(x.code(saver))[0])
-	name := x.s.Strings.Get(f.Name)
-	is = strings.HasSuffix(name, "_norm") && frames.PrecisionOf(x.s.Strings.Get(f.File), name) == frames.Full
-	return name == "group_norm", is
+	of, name := x.precision(saver)
+	return name == "group_norm", of == frames.Full && strings.HasSuffix(name, "_norm")
+}
+
+// precision is what torch.autocast makes of the code of a row, and the name of its function.
+func (x *autocast) precision(row int32) (of frames.Precision, function string) {
+	own := x.stack(x.code(row))
+	if len(own) == 0 {
+		return frames.AsGiven, ""
+	}
+	f := x.s.Frames.Get(own[0])
+	function = x.s.Strings.Get(f.Name)
+	return frames.PrecisionOf(x.s.Strings.Get(f.File), function), function
 }
 
 // savesOwn reports whether what saved a row is no product, but the operation that made it.
@@ -147,12 +154,7 @@ func (d *draft) results(p *pass) (out []int32) {
 // of what has 32 bits, which is kept no longer itself. Which products a row is given to shows where backward lets go of it.
 func (x *autocast) castGiven() {
 	p := x.pass
-	var saved []int32
-	for row := p.rows.from; row < p.rows.to; row++ {
-		if x.saved(p, row) {
-			saved = append(saved, row)
-		}
-	}
+	saved := x.savedRows(p)
 	uses := x.usesOf(p, saved)
 	next := 0 // of products
 	for _, row := range saved {

@@ -129,13 +129,18 @@ func (d *draft) callOver(row int32, own []snapshot.FrameID, depth int) int32 {
 		code := d.code(next)
 		of := d.stack(code)
 		same, _ := d.inside(own, of, d.code(last), depth)
-		again := code != d.code(last) && d.back(d.code(last), code, false) && d.back(d.code(row), code, false)
-		if !same || again || d.line(of, depth) != d.line(own, depth) || d.holder(of) <= depth || callee(of) != callee(stack) {
+		if !same || d.line(of, depth) != d.line(own, depth) || d.holder(of) <= depth || callee(of) != callee(stack) ||
+			d.anew(d.code(row), d.code(last), code, false) {
 			break
 		}
 		last = next
 	}
 	return d.returned(last)
+}
+
+// anew reports whether code begins again what began with the first: it is back there, and before what ran last. See back.
+func (r *run) anew(first, last, now snapshot.StackID, again bool) bool {
+	return now != last && r.back(last, now, false) && r.back(first, now, again)
 }
 
 // returned is the event after which the call that allocated a row last has let go of what it had, as nothing else has been
@@ -209,7 +214,7 @@ func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool
 			x.over = next + 1
 		case behind == 0:
 			behind, first = line, code
-		case line != behind || code != before && d.back(first, code, true) && d.back(before, code, false):
+		case line != behind || d.anew(first, before, code, true):
 			return x
 		}
 		x.last = next
@@ -254,12 +259,7 @@ func (r *run) caller(stack []snapshot.FrameID, at int) int {
 func (d *draft) offloadSaved(e *Applied) {
 	for i := range d.passes {
 		p := &d.passes[i]
-		var saved []int32
-		for row := p.rows.from; row < p.rows.to; row++ {
-			if d.saved(p, row) && !d.drop[row] {
-				saved = append(saved, row)
-			}
-		}
+		saved := slices.DeleteFunc(d.savedRows(p), func(row int32) bool { return d.drop[row] })
 		before := d.freedBefore(p, saved)
 		next := int32(-1) // where a request fails in backward, the one that is back for the operation that needs it
 		for _, row := range saved {

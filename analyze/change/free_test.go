@@ -12,7 +12,6 @@ import (
 // blocks called in a loop, whose functions make two results each.
 func TestLoopOfBlocks(t *testing.T) {
 	const result, blocks = 8 << 20, 6
-	called := []string{torch + "nn/modules/module.py:5:_call_impl", torch + "nn/modules/module.py:4:_wrapped_call_impl"}
 	in := built(t, build.Options{}, func(d *build.Device) {
 		for range 3 {
 			var kept, gradients []*build.Block
@@ -44,7 +43,6 @@ func TestLoopOfBlocks(t *testing.T) {
 // and that such a loop is none of the lists of checkpoint=*.
 func TestListsOutside(t *testing.T) {
 	const result, layers = 8 << 20, 5
-	called := []string{torch + "nn/modules/module.py:5:_call_impl", torch + "nn/modules/module.py:4:_wrapped_call_impl"}
 	in := built(t, build.Options{}, func(d *build.Device) {
 		for range 3 {
 			var kept []*build.Block
@@ -56,11 +54,7 @@ func TestListsOutside(t *testing.T) {
 					kept = append(kept, d.Alloc(result))
 				}
 			}
-			d.Stack = engine
-			for _, b := range slices.Backward(kept) {
-				d.Free(d.Alloc(1 << 20))
-				d.Free(b)
-			}
+			backward(d, kept, 1<<20)
 			d.Stack = after
 			d.Free(d.Alloc(1 << 20))
 		}
@@ -78,7 +72,6 @@ func TestListsOutside(t *testing.T) {
 // TestFunctionWithoutGradients holds that a function runs without autograd as the line that calls it does.
 func TestFunctionWithoutGradients(t *testing.T) {
 	const result = 8 << 20
-	called := []string{torch + "nn/modules/module.py:5:_call_impl", torch + "nn/modules/module.py:4:_wrapped_call_impl"}
 	in := built(t, build.Options{}, func(d *build.Device) {
 		for range 3 {
 			var kept []*build.Block
@@ -87,11 +80,7 @@ func TestFunctionWithoutGradients(t *testing.T) {
 					[]string{"/app/eval.py:5:evaluate", "/app/train.py:3:main"})...)
 				kept = append(kept, d.Alloc(result))
 			}
-			d.Stack = engine
-			for _, b := range slices.Backward(kept) {
-				d.Free(d.Alloc(1 << 20))
-				d.Free(b)
-			}
+			backward(d, kept, 1<<20)
 			d.Stack = after
 			d.Free(d.Alloc(1 << 20))
 		}
@@ -116,11 +105,7 @@ func TestDelBehindStatement(t *testing.T) {
 				d.Stack = build.NewStack(stack...)
 				made = append(made, d.Alloc(8<<20))
 			}
-			d.Stack = engine
-			for _, b := range slices.Backward(made) {
-				d.Free(d.Alloc(1 << 20))
-				d.Free(b)
-			}
+			backward(d, made, 1<<20)
 			d.Stack = after
 			d.Free(variable)
 		}

@@ -99,12 +99,9 @@ func (d *draft) del(ctx context.Context, where *place, e *Applied) {
 // parameter's gradient reads them.
 func (d *draft) staying(p *pass) map[int32]bool {
 	out := map[int32]bool{}
-	var saved []int32
-	for row := p.rows.from; row < p.rows.to; row++ {
-		if d.saved(p, row) {
-			saved = append(saved, row)
-			out[row] = true
-		}
+	saved := d.savedRows(p)
+	for _, row := range saved {
+		out[row] = true
 	}
 	uses := d.usesOf(p, saved)
 	for row := range d.held(p) {

@@ -16,6 +16,15 @@ var (
 	after = build.NewStack("/app/train.py:20:main")
 )
 
+// backward lets go of what was kept, the last first, each behind a request for so many bytes that goes at once.
+func backward(d *build.Device, kept []*build.Block, gradient int64) {
+	d.Stack = engine
+	for _, b := range slices.Backward(kept) {
+		d.Free(d.Alloc(gradient))
+		d.Free(b)
+	}
+}
+
 // ask makes one change.
 func ask(t *testing.T, in *change.Input, text string) *change.Answer {
 	t.Helper()
@@ -35,11 +44,7 @@ func withLocal(d *build.Device) {
 		local := d.Alloc(32 << 20)
 		d.Stack = build.NewStack("/app/train.py:6:main")
 		kept = append(kept, d.Alloc(16<<20))
-		d.Stack = engine
-		for _, b := range slices.Backward(kept) {
-			d.Free(d.Alloc(4 << 20))
-			d.Free(b)
-		}
+		backward(d, kept, 4<<20)
 		d.Stack = after
 		d.Free(local)
 	}
@@ -87,7 +92,6 @@ func TestRetained(t *testing.T) {
 // TestNoGradients holds that code without gradients makes none for the parameters that only it uses.
 func TestNoGradients(t *testing.T) {
 	in := built(t, build.Options{}, func(d *build.Device) {
-		called := []string{torch + "nn/modules/module.py:5:_call_impl", torch + "nn/modules/module.py:4:_wrapped_call_impl"}
 		var stays []*build.Block
 		for step := range 3 {
 			var kept []*build.Block
@@ -167,7 +171,6 @@ func TestEachInTurn(t *testing.T) {
 // TestNoLoss holds that the loss of a validation without gradients keeps nothing, where a list of losses kept all of it;
 // and that the same is left, with a doubt, where no loss function tells.
 func TestNoLoss(t *testing.T) {
-	called := []string{torch + "nn/modules/module.py:5:_call_impl", torch + "nn/modules/module.py:4:_wrapped_call_impl"}
 	for _, loss := range []string{torch + "nn/functional.py:9:cross_entropy", torch + "nn/functional.py:9:softmax"} {
 		in := built(t, build.Options{}, func(d *build.Device) {
 			for range 4 {

@@ -28,9 +28,11 @@ func built(t *testing.T, opt build.Options, program func(*build.Device)) *change
 
 const torch = "/usr/lib/python3/dist-packages/torch/"
 
+// called are the frames of a call of a module.
+var called = []string{torch + "nn/modules/module.py:5:_call_impl", torch + "nn/modules/module.py:4:_wrapped_call_impl"}
+
 // within is the stack of a module that a model's forward calls.
 func within(module ...string) *build.Stack {
-	called := []string{torch + "nn/modules/module.py:5:_call_impl", torch + "nn/modules/module.py:4:_wrapped_call_impl"}
 	return build.NewStack(slices.Concat(module, called, []string{"/app/model.py:7:forward"}, called,
 		[]string{"/app/train.py:9:main"})...)
 }

@@ -78,12 +78,7 @@ func (r *run) findSavings() {
 	r.savings = map[int32]saving{}
 	for i := range r.passes {
 		p := &r.passes[i]
-		var rows []int32
-		for row := p.rows.from; row < p.rows.to; row++ {
-			if r.saved(p, row) && !r.byProgram(row) && r.end(row) < p.stop {
-				rows = append(rows, row)
-			}
-		}
+		rows := slices.DeleteFunc(r.savedRows(p), func(row int32) bool { return r.byProgram(row) || r.end(row) >= p.stop })
 		sorting.By(rows, func(a, b int32) int { return cmp.Or(cmp.Compare(r.end(a), r.end(b)), cmp.Compare(a, b)) })
 		node := func(k int) int32 { return r.lastBefore(r.end(rows[k])) }
 		for from := 0; from < len(rows); {

@@ -358,6 +358,16 @@ func (r *run) saved(p *pass, row int32) bool {
 	return r.phase(row) == inProgram && l.Born >= p.first && l.Born < p.begin && end > p.begin && end <= p.end
 }
 
+// savedRows are the rows that a pass keeps.
+func (r *run) savedRows(p *pass) (out []int32) {
+	for row := p.rows.from; row < p.rows.to; row++ {
+		if r.saved(p, row) {
+			out = append(out, row)
+		}
+	}
+	return out
+}
+
 // gradient reports whether a row is the gradient of a parameter: made by a backward pass, and there after it.
 func (r *run) gradient(row int32) bool {
 	c, trust := r.uses.Of(row)
@@ -420,12 +430,12 @@ func (r *run) complete(row int32) int32 {
 		row = part
 	}
 	over := r.nodeOver(row)
-	next := int32(r.t.Trace.Len())
+	next := min(int32(r.t.Trace.Len()), r.end(row))
 	if after := r.lastBefore(over) + 1; int(after) < len(r.t.Lives) {
-		next = r.t.Lives[after].Born
+		next = min(next, r.t.Lives[after].Born)
 	}
 	for e := over + 1; e < next; e++ {
-		if r.nodes[e] == e && e < r.end(row) {
+		if r.nodes[e] == e {
 			over = e
 		}
 	}

@@ -142,7 +142,7 @@ func Classify(file, name string) Class {
 	set(Workspace, !c.Has(Python) && (strings.Contains(name, "orkspace") && blas.MatchString(name+" "+p.file) ||
 		containsAny(name, "at::cuda::blas::gemm_and_bias", "at::cuda::blas::scaled_gemm", "run_conv_plan")))
 	set(Convolves, p.torch == "nn/modules/conv.py" || strings.Contains(name, "onvolution"))
-	set(Multiplies, p.torch == "nn/modules/linear.py" && name == "forward")
+	set(Multiplies, isLinear(p.torch, name))
 	set(Compiles, strings.HasPrefix(p.torch, "_dynamo/"))
 	set(Forwards, name == "forward")
 	set(Steps, name == "step")
@@ -232,3 +232,6 @@ func isPlumbing(file, name string) bool {
 func containsAny(s string, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(s, p) })
 }
+
+// isLinear reports whether a function, by its file below torch's folder, is that of a layer that is a matrix product.
+func isLinear(file, name string) bool { return file == "nn/modules/linear.py" && name == "forward" }

@@ -17,7 +17,7 @@ const (
 // PrecisionOf is that of a function of a file.
 func PrecisionOf(file, name string) Precision {
 	switch file = cut(file).torch; {
-	case file == "nn/modules/linear.py" && name == "forward", file == "nn/modules/conv.py" && strings.HasSuffix(name, "forward"):
+	case isLinear(file, name), file == "nn/modules/conv.py" && strings.HasSuffix(name, "forward"):
 		return Weighs
 	case file == "nn/modules/rnn.py":
 		return Half
