@@ -402,9 +402,10 @@ func Fullest(devices []*Device, n int, first *Device) []*Device {
 const (
 	// maxPictured is how many devices have pictures: more than those nobody looks through.
 	maxPictured = 16
-	// pictureShare is how much of the time for a file its pictures may take, in percent, and pictureTime what those of
-	// one device take.
+	// pictureShare is how much of the time for a file what is written of its devices may take, in percent, deviceTime
+	// what is written of each takes, and pictureTime what the pictures of one take beside that.
 	pictureShare = 40
+	deviceTime   = 2 * time.Millisecond
 	pictureTime  = 250 * time.Millisecond
 )
 
@@ -418,6 +419,7 @@ func (r *Result) Pictured() []*Device {
 		}
 	}
 	n, time := 1, budget.Share(r.Snapshot.Bytes, pictureShare)
+	time.Draw(len(r.Devices) * int(deviceTime/budget.StepTime))
 	for time.Draw(int(pictureTime/budget.StepTime)) && n < maxPictured {
 		n++
 	}

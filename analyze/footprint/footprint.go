@@ -155,7 +155,6 @@ func (g *grouping) key(q *Subject, row int32) key {
 func (f *Footprint) group(q *Subject, st *timeline.State) *grouping {
 	t := q.Timeline
 	all := &grouping{attribution.NewCodes(q.Snapshot, t), map[key]int{}, map[shown]int{}, newTables()}
-	sizes := []map[Size]int64{}
 	for _, row := range st.Rows() {
 		k := all.key(q, row)
 		g, ok := all.of[k]
@@ -166,22 +165,16 @@ func (f *Footprint) group(q *Subject, st *timeline.State) *grouping {
 				g = len(f.Groups)
 				all.same[s] = g
 				f.Groups = append(f.Groups, Group{Stack: s.stack, Site: site, Module: module, Known: isCode, Use: k.use})
-				sizes = append(sizes, map[Size]int64{})
 			}
 			all.of[k] = g
 		}
 		l := &t.Lives[row]
 		f.Groups[g].Sum.Add(attribution.SumOf(l))
-		sizes[g][Size{Requested: l.Requested, Rounded: l.Rounded}]++
+		f.Groups[g].Sizes = append(f.Groups[g].Sizes, Size{l.Requested, l.Rounded, 1})
 		f.Groups[g].top = f.Groups[g].top || l.Born >= 0 && int(l.Born) == st.Event
 	}
 	for i := range f.Groups {
-		for size, n := range sizes[i] {
-			f.Groups[i].Sizes = append(f.Groups[i].Sizes, Size{size.Requested, size.Rounded, n})
-		}
-		sorting.By(f.Groups[i].Sizes, func(a, b Size) int {
-			return cmp.Or(cmp.Compare(a.Requested, b.Requested), cmp.Compare(a.Rounded, b.Rounded))
-		})
+		f.Groups[i].Sizes = counted(f.Groups[i].Sizes)
 	}
 	order := make([]int, len(f.Groups))
 	for i := range order {
@@ -200,6 +193,23 @@ func (f *Footprint) group(q *Subject, st *timeline.State) *grouping {
 		all.same[s] = place[g]
 	}
 	return all
+}
+
+// counted sorts sizes, and makes one of equal ones.
+func counted(sizes []Size) []Size {
+	sorting.By(sizes, func(a, b Size) int {
+		return cmp.Or(cmp.Compare(a.Requested, b.Requested), cmp.Compare(a.Rounded, b.Rounded))
+	})
+	n := 0
+	for _, s := range sizes {
+		if n > 0 && sizes[n-1].Requested == s.Requested && sizes[n-1].Rounded == s.Rounded {
+			sizes[n-1].Count += s.Count
+			continue
+		}
+		sizes[n] = s
+		n++
+	}
+	return slices.Clone(sizes[:n])
 }
 
 // addStack gives the row of a stack, -1 for one without frames.
