@@ -29,7 +29,8 @@ type finder struct {
 	firstFwd  []int32 // by step, its first allocation in forward, -1 for none
 	sizes     map[int64]bool
 	kept      map[kind]int // blocks that live at the end
-	calls     int          // stacks that make scratch memory for single calls
+	standing  map[int32]bool
+	calls     int // stacks that make scratch memory for single calls
 
 	now // lives are judged in order of birth, which spares three searches for each
 }
@@ -93,6 +94,7 @@ func newFinder(s *snapshot.Snapshot, tl *timeline.Timeline, st *steps.Result, ru
 		}
 	}
 	f.calls = len(callers)
+	f.standing = standing(tl, st, f.origins)
 	at := 0
 	for i := range tl.Lives {
 		l := &tl.Lives[i]
@@ -207,7 +209,7 @@ func isPassing(l *timeline.Life) bool {
 // first matrix product of a thread and stream, and kept for good; or by every product and freed with it, which lines of
 // different shapes do alike.
 func (f *finder) isScratch(l *timeline.Life, o origin) bool {
-	if f.calls > 1 && isPassing(l) {
+	if f.calls > 1 && isPassing(l) || l.Born >= 0 && f.standing[l.Born] {
 		return true
 	}
 	if l.Requested != frames.WorkspaceSize && l.Requested != frames.HopperWorkspaceSize || l.Freed >= 0 ||
@@ -218,6 +220,46 @@ func (f *finder) isScratch(l *timeline.Life, o origin) bool {
 		return false // too many: a tensor of that size
 	}
 	return l.Requested == frames.WorkspaceSize || !f.sizes[l.Requested] && (o == frameless || o == backward)
+}
+
+// standing finds the workspaces that a thread keeps from its first product on and that are as large as many a tensor, by
+// when they are asked for: cuBLAS's on Hopper, and cuBLASLt's where that is kept (torch 2.11). In the thread that runs
+// forward code they come behind the product's result, by a line that never asks for so much again; in autograd's, in the
+// first backward pass, where nothing else of that size stays.
+func standing(tl *timeline.Timeline, st *steps.Result, origins []origin) map[int32]bool {
+	sizes := [...]int64{frames.HopperWorkspaceSize, frames.LtWorkspaceSize}
+	asked := map[kind]int{}
+	for i := range tl.Lives {
+		if l := &tl.Lives[i]; slices.Contains(sizes[:], l.Requested) {
+			asked[kind{l.Stack, l.Requested}]++
+		}
+	}
+	found := map[int32]bool{} // by event of their allocation
+	for _, size := range sizes {
+		first := int32(-1)
+		var stay []int32
+		for i := 1; i < len(tl.Lives); i++ {
+			l := &tl.Lives[i]
+			if l.Requested != size || l.Born < 0 || l.Freed >= 0 {
+				continue
+			}
+			switch o := origins[l.Stack]; {
+			case first < 0 && (o == forward || o == program):
+				if asked[kind{l.Stack, size}] == 1 && tl.Lives[i-1].Stack == l.Stack {
+					first = l.Born
+				}
+			case first >= 0 && (o == frameless || o == backward) && len(st.Steps) > 1 && int(l.Born) <= st.Steps[0].Last:
+				stay = append(stay, l.Born)
+			}
+		}
+		if first >= 0 {
+			found[first] = true
+		}
+		if len(stay) == 1 { // where more stay, gradients do
+			found[stay[0]] = true
+		}
+	}
+	return found
 }
 
 // leaves reports whether a life outlasts the step that it began in; without steps, whether it

@@ -201,7 +201,7 @@ func (d *draft) units(p *pass, groups []group) []unit {
 // are like the last.
 func (d *draft) accumulate(parts int64, e *Applied) {
 	before := len(d.added)
-	fixed := d.columns()
+	scratch := d.columns()
 	for i := range d.passes {
 		p := &d.passes[i]
 		first := d.loopOf(p)
@@ -218,7 +218,7 @@ func (d *draft) accumulate(parts int64, e *Applied) {
 				e.count(d.run, row)
 				continue
 			}
-			if d.ofBatch(row) && !fixed[row] && d.sizes[row]%parts == 0 {
+			if d.ofBatch(row) && !scratch.own[row] && (scratch.chosen[row] || d.sizes[row]%parts == 0) {
 				d.sizes[row] /= parts
 				e.count(d.run, row)
 			}

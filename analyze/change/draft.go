@@ -3,6 +3,7 @@ package change
 import (
 	"slices"
 
+	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/whatif"
 )
 
@@ -34,9 +35,10 @@ func newDraft(r *run, p *whatif.Program) *draft {
 		turns: map[int32]int32{}, lasts: map[int]span{}}
 }
 
-// until ends a row after an event, unless it ends before.
+// until ends a row after an event, unless it ends before. A workspace that a library keeps stays whatever the program does.
 func (d *draft) until(row, event int32) bool {
-	if event < d.t.Lives[row].Born || event >= d.last(row) {
+	last := d.last(row)
+	if event < d.t.Lives[row].Born || event >= last || last == whatif.Never && d.is(row, category.Workspace) {
 		return false
 	}
 	d.ends[row] = event

@@ -15,34 +15,58 @@ func (r *run) scratch(row int32) bool {
 }
 
 // columns are the rows that convolutions work in while they are called, forward or backward, and that are neither their
-// results nor gradients. They do not follow the batch: torch's own convolutions unfold one image at a time
-// (aten/src/ATen/native/cuda/ConvolutionMM2d.cu, columns; NaiveConvolutionTranspose2d.cu),
-// and libraries choose an algorithm, and with it a workspace, for each shape anew.
+// results nor gradients. Torch's own convolutions unfold one image at a time, so that theirs do not follow the batch
+// (aten/src/ATen/native/cuda/ConvolutionMM2d.cu, columns; NaiveConvolutionTranspose2d.cu). Those of libraries do, more or
+// less: an algorithm is chosen for each shape anew, and takes copies of what it is given beside some of the weights'.
 //
-// Forward, their stacks tell. Backward has the same stack for all, and unfolds into the same sizes.
-func (r *run) columns() map[int32]bool {
-	out, sizes := map[int32]bool{}, map[int64]bool{}
+// Forward, their stacks tell. Backward has the same stack for all, and torch's own unfold into the same sizes there.
+type columns struct {
+	own, chosen map[int32]bool // torch's own, and those of libraries
+	largest     int64          // of both, in rounded bytes
+}
+
+func (r *run) columns() columns {
+	out, sizes := columns{own: map[int32]bool{}, chosen: map[int32]bool{}}, map[int64]bool{}
+	add := func(row int32, own bool) {
+		out.largest = max(out.largest, r.t.Lives[row].Rounded)
+		if own {
+			out.own[row] = true
+		} else {
+			out.chosen[row] = true
+		}
+	}
 	for row := int32(r.warm); int(row) < len(r.t.Lives); row++ {
 		if r.phase(row) == inProgram && r.convolves(r.t.Lives[row].Stack) && r.alone(row) {
-			out[row], sizes[r.t.Lives[row].Requested] = true, true
+			own := r.unfolds(row)
+			add(row, own)
+			sizes[r.t.Lives[row].Requested] = sizes[r.t.Lives[row].Requested] || own
 		}
 	}
 	for row := int32(r.warm); int(row) < len(r.t.Lives); row++ {
 		l := &r.t.Lives[row]
-		if r.phase(row) == inBackward && (sizes[l.Requested] || r.convolves(l.Stack)) && r.alone(row) {
-			out[row] = true
+		switch {
+		case r.phase(row) != inBackward || !r.alone(row):
+		case sizes[l.Requested]:
+			add(row, true)
+		case r.convolves(l.Stack) || len(out.chosen) > 0 && l.Requested%512 != 0 && l.GivenUp() == l.Born+1:
+			add(row, len(out.chosen) == 0)
 		}
 	}
 	return out
 }
 
-// largestColumns is the size of the largest of columns, in bytes.
-func (r *run) largestColumns() int64 {
-	var most int64
-	for row := range r.columns() {
-		most = max(most, r.t.Lives[row].Rounded)
+// unfolds reports whether a convolution's scratch memory can be an image that torch unfolds: of its result, which comes
+// before it, it has the pixels and some of the channels, and so a large divisor in common.
+func (r *run) unfolds(row int32) bool {
+	const most = 1024 // an image's patches, by what the result's channels have in common with them
+	a, b := r.t.Lives[row].Requested, r.t.Lives[max(row-1, 0)].Requested
+	if r.t.Lives[max(row-1, 0)].Stack != r.t.Lives[row].Stack {
+		return true
 	}
-	return most
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a > 0 && r.t.Lives[row].Requested/a <= most
 }
 
 // convolves reports whether a convolution allocates, and nothing that it calls in Python.

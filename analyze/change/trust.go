@@ -150,7 +150,7 @@ func (a *Answer) doubt(d *draft) (jumps bool) {
 			case a.Instead == nil && slices.Contains(c.Assumptions, Assumption{Kind: OneUnit}):
 				v.above = 0.2 // frameworks gather ahead, into buffers of their own
 			case c.Kind == Accumulate:
-				n := share(d.largestColumns(), peak) // other algorithms take other workspaces
+				n := share(d.columns().largest, peak) // other algorithms take other workspaces
 				v.below, v.above = v.below+n, v.above+n
 			case c.Kind == DType:
 				jumps = true
