@@ -19,7 +19,10 @@ type operation struct {
 // findOperations finds the operations that make what the trace allocates.
 func (r *run) findOperations() {
 	r.operations, r.operationAt = r.operations[:0], make([]int32, len(r.t.Lives))
-	work := func(row int32) bool { return r.is(row, category.Workspace) }
+	work := func(row int32) bool {
+		l := &r.t.Lives[row]
+		return r.is(row, category.Workspace) || l.Born >= 0 && l.GivenUp() == l.Born+1 && r.convolves(l.Stack)
+	}
 	for row := range int32(len(r.t.Lives)) {
 		if int(row) <= r.warm || r.code(row) != r.code(row-1) || work(row-1) && !work(row) {
 			r.operations = append(r.operations, operation{from: row})
