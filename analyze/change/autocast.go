@@ -58,6 +58,7 @@ func (x *autocast) types() {
 	}
 	half, last := false, int32(-1) // the last result
 	stream := map[int64]bool{}     // by size, whether what a norm is given has 16 bits
+	latest := map[int64]bool{}     // by size, whether the last result has 16 bits
 	for _, row := range x.forward {
 		if x.wide[row] {
 			continue
@@ -77,10 +78,15 @@ func (x *autocast) types() {
 			x.own[row] = strings.Contains(name, "softm")
 		case norms[row]:
 			half = false
-		case frames.Of(x.s, code).IsLibrary() && of != frames.Contracts: // it takes what it is given
+		case frames.Of(x.s, code).IsLibrary() && of != frames.Contracts: // it takes what it is given, most often of its own size
+			if was, seen := latest[size]; seen {
+				half = was
+			}
 		case norm:
 			was, seen := stream[size]
 			half = half && (seen && was || !seen && group)
+		case last >= 0 && x.appends(last, row):
+			half = false
 		case other: // of what the program multiplies itself
 			half = true
 			x.products = append(x.products, product16{row, false})
@@ -90,10 +96,19 @@ func (x *autocast) types() {
 		if last = row; norm {
 			stream[size] = half
 		}
+		latest[size] = half
 		if half {
 			x.narrow[row] = true
 		}
 	}
+}
+
+// appends reports whether a result is another with little more, as where a vision transformer has tokens that it learns: those
+// have the 32 bits of parameters.
+func (x *autocast) appends(last, row int32) bool {
+	const part = 8
+	had, has := x.t.Lives[last].Requested, x.t.Lives[row].Requested
+	return has > had && has-had <= had/part && !x.isProduct(row)
 }
 
 // norm reports whether a row is what a norm of torch's is given that saves it, and whether that is one of groups.
@@ -140,9 +155,9 @@ func (x *autocast) isProduct(row int32) bool {
 func (d *draft) results(p *pass) (out []int32) {
 	for row := p.rows.from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
 		switch of, _ := d.uses.Of(row); {
-		case of == category.Workspace, of == category.Input, of == category.Parameter, of == category.Communication,
+		case of == category.Input, of == category.Parameter, of == category.Communication,
 			d.phase(row) != inProgram, len(d.stack(d.code(row))) == 0,
-			d.beside(row), d.byproduct(row), d.partial(row), d.scratch(row):
+			d.worksIn(row), d.beside(row), d.byproduct(row), d.partial(row), d.scratch(row):
 		default:
 			out = append(out, row)
 		}

@@ -19,23 +19,25 @@ type operation struct {
 // findOperations finds the operations that make what the trace allocates.
 func (r *run) findOperations() {
 	r.operations, r.operationAt = r.operations[:0], make([]int32, len(r.t.Lives))
-	work := func(row int32) bool {
-		l := &r.t.Lives[row]
-		return r.is(row, category.Workspace) || l.Born >= 0 && l.GivenUp() == l.Born+1 && r.convolves(l.Stack)
-	}
 	for row := range int32(len(r.t.Lives)) {
-		if int(row) <= r.warm || r.code(row) != r.code(row-1) || work(row-1) && !work(row) {
+		if int(row) <= r.warm || r.code(row) != r.code(row-1) || r.worksIn(row-1) && !r.worksIn(row) {
 			r.operations = append(r.operations, operation{from: row})
 		}
 		n := len(r.operations) - 1
 		o := &r.operations[n]
 		r.operationAt[row], o.to = int32(n), row+1
-		if size := r.t.Lives[row].Requested; !work(row) {
+		if size := r.t.Lives[row].Requested; !r.worksIn(row) {
 			if o.most = max(o.most, size); o.least == 0 || size < o.least {
 				o.least = size
 			}
 		}
 	}
+}
+
+// worksIn reports whether a row is what an operation of a library works in: a workspace, or what a convolution gives back at once.
+func (r *run) worksIn(row int32) bool {
+	l := &r.t.Lives[row]
+	return r.is(row, category.Workspace) || l.Born >= 0 && l.GivenUp() == l.Born+1 && r.convolves(l.Stack)
 }
 
 // operation is that which makes a row.
