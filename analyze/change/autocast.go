@@ -239,6 +239,6 @@ func (x *autocast) castBack() {
 		if l.Born < p.begin || x.phase(row) != inBackward || balance[l.Requested] <= 0 || x.gradient(row) || x.wide[row] {
 			continue
 		}
-		x.narrow[row] = !x.is(row, category.Workspace) && !x.is(row, category.Communication)
+		x.narrow[row] = (!x.is(row, category.Workspace) || x.chosen(row)) && !x.is(row, category.Communication)
 	}
 }

@@ -218,7 +218,7 @@ func (d *draft) accumulate(parts int64, e *Applied) {
 				e.count(d.run, row)
 				continue
 			}
-			if d.ofBatch(row) && !scratch.own[row] && (scratch.chosen[row] || d.sizes[row]%parts == 0) {
+			if d.ofBatch(row) && !scratch.own[row] && (scratch.chosen[row] || d.chosen(row) || d.sizes[row]%parts == 0) {
 				d.sizes[row] /= parts
 				e.count(d.run, row)
 			}
@@ -279,8 +279,10 @@ func (d *draft) owe(i int) {
 // ofBatch reports whether a row of a pass depends on the batch, as all does but for what steps share or the optimizer makes.
 func (d *draft) ofBatch(row int32) bool {
 	switch c, _ := d.uses.Of(row); c {
-	case category.Parameter, category.OptimizerState, category.Workspace, category.Communication:
+	case category.Parameter, category.OptimizerState, category.Communication:
 		return false
+	case category.Workspace:
+		return d.chosen(row)
 	}
 	return d.phase(row) != inOptimizer && !d.scratch(row)
 }

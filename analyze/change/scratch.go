@@ -14,6 +14,17 @@ func (r *run) scratch(row int32) bool {
 	return l.Requested == frames.LtWorkspaceSize && l.Born >= 0 && l.GivenUp() == l.Born+1
 }
 
+// chosen reports whether a row is what a library works in for one call, by an algorithm that it chose for what it was given:
+// cuDNN's, where C++ was recorded. What it takes follows that, more or less.
+func (r *run) chosen(row int32) bool {
+	l := &r.t.Lives[row]
+	switch l.Requested {
+	case frames.WorkspaceSize, frames.HopperWorkspaceSize, frames.LtWorkspaceSize:
+		return false
+	}
+	return l.Born >= 0 && l.GivenUp() == l.Born+1 && r.is(row, category.Workspace)
+}
+
 // columns are the rows that convolutions work in while they are called, forward or backward, and that are neither their
 // results nor gradients. Torch's own convolutions unfold one image at a time, so that theirs do not follow the batch
 // (aten/src/ATen/native/cuda/ConvolutionMM2d.cu, columns; NaiveConvolutionTranspose2d.cu). Those of libraries do, more or
