@@ -18,11 +18,7 @@ func (r *run) scratch(row int32) bool {
 // cuDNN's, where C++ was recorded. What it takes follows that, more or less.
 func (r *run) chosen(row int32) bool {
 	l := &r.t.Lives[row]
-	switch l.Requested {
-	case frames.WorkspaceSize, frames.HopperWorkspaceSize, frames.LtWorkspaceSize:
-		return false
-	}
-	return l.Born >= 0 && l.GivenUp() == l.Born+1 && r.is(row, category.Workspace)
+	return !frames.IsWorkspaceSize(l.Requested) && l.Born >= 0 && l.GivenUp() == l.Born+1 && r.is(row, category.Workspace)
 }
 
 // columns are the rows that convolutions work in while they are called, forward or backward, and that are neither their
@@ -113,7 +109,7 @@ func (r *run) partial(row int32) bool {
 // rows of a matrix; 0 for none.
 func (r *run) divided(p *pass, parts int64) map[int32]int64 {
 	out := map[int32]int64{}
-	gpus := kernel.GPUs()
+	gpus := kernel.GPUs(false)
 	for result := p.rows.from; result < p.rows.to; result++ {
 		if !r.partialsAt(result) {
 			continue

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/kernel"
 )
 
@@ -21,11 +22,10 @@ type model struct {
 	sums  []reduction
 	gpu   kernel.GPU // by which the scratch memory of sums is computed
 	// Depends says that a good part of the requested bytes depends on the data: they differ from step to step.
-	depends bool
-	chance  bool // some law has a rest, so that other sizes are as likely
-	inParts bool // some code works in parts, see chunks
-	// Buffered says that recordings have such memory, convolves that some may be of convolutions.
-	buffered, convolves bool
+	depends  bool
+	chance   bool // some law has a rest, so that other sizes are as likely
+	inParts  bool // some code works in parts, see chunks
+	buffered bool // recordings have such memory
 }
 
 // newModel fits the requests of one recording, with the partners that its rows have in others.
@@ -70,6 +70,7 @@ func newModel(r *recording, others []*recording, partners [][]int32, all []term,
 	m.findLoops(others, partners)
 	m.vary(others, partners, all)
 	m.workspaces()
+	m.algorithms(others, partners)
 	m.reductions(others, partners)
 	m.chunks()
 	m.doubt = m.doubt || slices.ContainsFunc(m.of, func(id int32) bool { return m.laws[id].kind == estimated })
@@ -93,17 +94,17 @@ func lawOf(all []term, points []Point, sizes []int64, recordings int) *law {
 	return estimate(all, points, sizes)
 }
 
-// workspaces are as large for all sizes: which product asks for them differs.
+// workspaces of products are as large for all sizes: which product asks for them differs.
 func (m *model) workspaces() {
 	made := map[int32]int32{}
 	for row, id := range m.of {
 		if m.laws[id].kind != estimated {
 			continue
 		}
-		if use, _ := m.categories().Of(int32(row)); use != category.Workspace {
+		n := m.Timeline.Lives[row].Requested
+		if use, _ := m.categories().Of(int32(row)); use != category.Workspace || !frames.IsWorkspaceSize(n) {
 			continue
 		}
-		n := m.Timeline.Lives[row].Requested
 		law, ok := made[id]
 		if !ok {
 			l := *m.laws[id] // with its bounds

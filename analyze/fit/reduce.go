@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/kernel"
 	"github.com/snapana/snapana/analyze/whatif"
 )
@@ -14,8 +15,9 @@ type reduction struct {
 	event   int32 // at which that was allocated
 	columns int64
 	rows    *law // how many are summed
-	// Recorded says that the next row is its scratch memory, and the one behind that its semaphores.
-	recorded bool
+	// Recorded says that the next row is its scratch memory, and the one behind that its semaphores; convolves that it may be of
+	// a convolution, which has a result of that size, and whose bias is summed in another way.
+	recorded, convolves bool
 }
 
 // reductions finds the sums that make the gradients of biases, by the order and the sizes in which the backward pass of a
@@ -33,7 +35,16 @@ func (m *model) reductions(others []*recording, partners [][]int32) {
 			m.sums = append(m.sums, *r)
 		}
 	}
-	m.convolves = slices.Contains(convolutions(m.Snapshot), true)
+	convolved, stacks := map[int64]bool{}, convolutions(m.Snapshot) // sizes of results
+	for row := m.warm; row < len(m.of); row++ {
+		if stacks[lives[row].Stack] {
+			convolved[lives[row].Requested] = true
+		}
+	}
+	for i := range m.sums {
+		r := &m.sums[i]
+		r.convolves = convolved[r.rows.at(m.At)*lives[r.row].Requested]
+	}
 	m.chooseGPU(others, partners)
 	m.doubt = m.doubt || slices.ContainsFunc(m.sums, func(r reduction) bool { return !r.recorded })
 }
@@ -90,7 +101,7 @@ func (m *model) firstSum(row, weight int, constant func(row int) bool) *reductio
 			continue
 		}
 		return &reduction{row: int32(row), event: m.Timeline.Lives[row].Born, columns: n / m.width(row, constant),
-			rows: m.laws[m.of[k]].over(n)}
+			rows: m.laws[m.of[k]].times(1 / float64(n))}
 	}
 	return nil
 }
@@ -112,7 +123,7 @@ func (m *model) sumOf(row, weight, input, back int, whole bool, constant func(ro
 	if constant(input) || n%width != 0 || lives[input].Requested%(inner*width) != 0 {
 		return nil
 	}
-	rows := m.laws[m.of[input]].over(inner * width)
+	rows := m.laws[m.of[input]].times(1 / float64(inner*width))
 	if !m.summed(row, back, rows.at(m.At)*n, whole) {
 		return nil
 	}
@@ -162,7 +173,7 @@ func (m *model) chooseGPU(others []*recording, partners [][]int32) {
 		return agrees(g, r, m.recording, r.row)
 	}
 	most := -1
-	for _, g := range kernel.GPUs() {
+	for _, g := range kernel.GPUs(m.hopper()) {
 		n := 0
 		for i := range m.sums {
 			if right(g, &m.sums[i]) {
@@ -188,6 +199,18 @@ func (m *model) chooseGPU(others []*recording, partners [][]int32) {
 	}
 }
 
+// hopper reports whether there is a workspace as on that.
+func (m *model) hopper() bool {
+	for row := range m.of {
+		if m.Timeline.Lives[row].Requested == frames.HopperWorkspaceSize {
+			if use, _ := m.categories().Of(int32(row)); use == category.Workspace {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // compute gives a row a law that is computed.
 func (m *model) compute(row int32, size func(Point) int64) {
 	m.laws, m.seen = append(m.laws, &law{kind: exact, size: size}), append(m.seen, m.seen[m.of[row]])
@@ -202,25 +225,15 @@ func (r *reduction) bytes(g kernel.GPU, p Point) int64 {
 
 func isConstant(l *law) bool { return len(l.parts) == 1 && l.parts[0].term == term{} }
 
-// over is a law divided by a number.
-func (l *law) over(n int64) *law {
-	out := &law{kind: l.kind}
-	for _, p := range l.parts {
-		out.parts = append(out.parts, part{p.term, p.factor / float64(n)})
-	}
-	return out
-}
-
 func (m *model) backward(row int) bool {
 	phase := m.phase(m.Timeline.Lives[row].Stack)
 	return phase == "backward" || phase == ""
 }
 
 // counts reports whether a sum has scratch memory that no recording shows: in the lower bound none, in the upper bound all.
-// The estimate leaves out what may be of a convolution, whose bias is summed in another way, unless recordings have such
-// memory.
+// The estimate leaves out what may be of a convolution, unless recordings have such memory.
 func (m *model) counts(r *reduction, s side) bool {
-	return !r.recorded && (s == high || !s.bounds() && (m.buffered || !m.convolves))
+	return !r.recorded && (s == high || !s.bounds() && (m.buffered || !r.convolves))
 }
 
 // edits are what a run at a point asks for.

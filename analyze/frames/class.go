@@ -88,6 +88,11 @@ const (
 	HopperWorkspaceSize = 32 << 20
 )
 
+// IsWorkspaceSize reports whether torch asks for that many bytes for a workspace of matrix products.
+func IsWorkspaceSize(n int64) bool {
+	return n == WorkspaceSize || n == HopperWorkspaceSize || n == LtWorkspaceSize
+}
+
 // LtWorkspaceSize is what torch asks for by default for each product that cuBLASLt makes, in bytes, and gives back behind it
 // (aten/src/ATen/cuda/CUDABlas.cpp).
 const LtWorkspaceSize = 1 << 20

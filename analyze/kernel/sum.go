@@ -4,12 +4,16 @@ package kernel
 // GPU is what the kernels ask of a device.
 type GPU struct{ processors, threads int64 } // multiprocessors, and threads of each at a time
 
-// GPUs are devices that a recording may be of: A100 first, H100, V100, L40, RTX 4090, A10, RTX 3090, T4, B200, RTX 5090, H100 PCIe
-// and H20.
+// GPUs are devices that a recording may be of, the likeliest first: A100, V100, L40, RTX 4090, A10, RTX 3090, T4 and RTX 5090, and
+// H100 or H200, B200, H100 PCIe and H20, which come first where a workspace is as large as on Hopper and later.
 // The stacks do not tell which; the buffers that were recorded do.
-func GPUs() []GPU {
-	return []GPU{{108, 2048}, {132, 2048}, {80, 2048}, {142, 1536}, {128, 1536}, {72, 1536}, {82, 1536}, {40, 1024},
-		{148, 2048}, {170, 1536}, {114, 2048}, {78, 2048}}
+func GPUs(hopper bool) []GPU {
+	older := []GPU{{108, 2048}, {80, 2048}, {142, 1536}, {128, 1536}, {72, 1536}, {82, 1536}, {40, 1024}, {170, 1536}}
+	newer := []GPU{{132, 2048}, {148, 2048}, {114, 2048}, {78, 2048}}
+	if hopper {
+		return append(newer, older...)
+	}
+	return append(older, newer...)
 }
 
 // SumBuffer is the size in bytes of the scratch memory with which torch sums so many rows of so many columns, as the gradient of a

@@ -13,7 +13,7 @@ func TestSumBuffer(t *testing.T) {
 		{1 << 20, 0, 0, 0}, {0, 256, 0, 0},
 		{1024, 5000, 40960000, 160}, {2048, 5000, 81920000, 160}, {1024, 512, 4194304, 16}, {1024, 3000, 24576000, 96},
 	} {
-		if b, s := kernel.GPUs()[0].SumBuffer(c.rows, c.columns); b != c.bytes || s != c.semaphores {
+		if b, s := kernel.GPUs(false)[0].SumBuffer(c.rows, c.columns); b != c.bytes || s != c.semaphores {
 			t.Errorf("%d rows of %d: %d and %d, want %d and %d", c.rows, c.columns, b, s, c.bytes, c.semaphores)
 		}
 	}
