@@ -35,7 +35,8 @@ func (m *model) algorithms(others []*recording, partners [][]int32) {
 				most = max(most, ratio(o.Timeline.Lives[j].Requested, o.At))
 			}
 		}
-		if ratio(own.at(far), far) <= 1.01*most {
+		steep := ratio(own.at(far), far) > 1.01*most
+		if !steep && !m.chosen(row, of) {
 			continue
 		}
 		key := [2]int32{m.of[row], m.of[of]}
@@ -44,7 +45,13 @@ func (m *model) algorithms(others []*recording, partners [][]int32) {
 			id = int32(len(m.laws))
 			made[key] = id
 			l := result.times(most)
-			l.kind, l.low, l.high = estimated, result.times(most/4), own
+			l.low, l.high = result.times(most/4), own
+			if !steep {
+				c := *own
+				l = &c
+				l.low, l.high = own, result.times(3*most)
+			}
+			l.kind = estimated
 			m.laws, m.seen = append(m.laws, l), append(m.seen, m.seen[m.of[row]])
 		}
 		m.of[row] = id
@@ -59,6 +66,16 @@ func (m *model) worksIn(row int, stacks []bool) bool {
 		return false
 	}
 	return stacks[l.Stack] || m.backward(row) && (l.Requested%4 != 0 || m.laws[m.of[row]].kind == estimated)
+}
+
+// chosen reports whether no image that torch unfolds is of that size: it has hardly a divisor in common with what is convolved.
+func (m *model) chosen(row, of int) bool {
+	const most = 1024
+	a, b := m.Timeline.Lives[row].Requested, m.Timeline.Lives[of].Requested
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a > 0 && m.Timeline.Lives[row].Requested/a > most
 }
 
 // convolved is the row before another that is as large as what is convolved: its result, or in backward passes the last that is
