@@ -223,9 +223,9 @@ func (f *finder) isScratch(l *timeline.Life, o origin) bool {
 }
 
 // standing finds the workspaces that a thread keeps from its first product on and that are as large as many a tensor, by
-// when they are asked for: cuBLAS's on Hopper, and cuBLASLt's where that is kept (torch 2.11). In the thread that runs
-// forward code they come behind the product's result, by a line that never asks for so much again; in autograd's, in the
-// first backward pass, where nothing else of that size stays.
+// when they are asked for: cuBLAS's on Hopper, and cuBLASLt's where that is kept (torch 2.11). Where Python runs they come
+// behind the product's result, by a line that never asks for so much again: one in forward code, one where autograd's thread
+// runs that anew. Elsewhere in that they come in the first backward pass, where nothing else of that size stays.
 func standing(tl *timeline.Timeline, st *steps.Result, origins []origin) map[int32]bool {
 	sizes := [...]int64{frames.HopperWorkspaceSize, frames.LtWorkspaceSize}
 	asked := map[kind]int{}
@@ -236,29 +236,30 @@ func standing(tl *timeline.Timeline, st *steps.Result, origins []origin) map[int
 	}
 	found := map[int32]bool{} // by event of their allocation
 	for _, size := range sizes {
-		first := int32(-1)
+		first, again := int32(-1), int32(-1)
 		var stay []int32
 		for i := 1; i < len(tl.Lives); i++ {
 			l := &tl.Lives[i]
 			if l.Requested != size || l.Born < 0 || l.Freed >= 0 {
 				continue
 			}
+			behind := asked[kind{l.Stack, size}] == 1 && tl.Lives[i-1].Stack == l.Stack
 			switch o := origins[l.Stack]; {
-			case first < 0 && (o == forward || o == program):
-				if asked[kind{l.Stack, size}] == 1 && tl.Lives[i-1].Stack == l.Stack {
-					first = l.Born
-				}
-			case first >= 0 && (o == frameless || o == backward) && len(st.Steps) > 1 && int(l.Born) <= st.Steps[0].Last:
+			case first < 0 && (o == forward || o == program) && behind:
+				first = l.Born
+			case first < 0:
+			case o == recompute && again < 0 && behind:
+				again = l.Born
+			case (o == frameless || o == backward) && len(st.Steps) > 1 && int(l.Born) <= st.Steps[0].Last:
 				stay = append(stay, l.Born)
 			}
 		}
-		if first >= 0 {
-			found[first] = true
+		if again < 0 && len(stay) == 1 { // where more stay, gradients do
+			again = stay[0]
 		}
-		if len(stay) == 1 { // where more stay, gradients do
-			found[stay[0]] = true
-		}
+		found[first], found[again] = true, true
 	}
+	delete(found, -1)
 	return found
 }
 

@@ -1,10 +1,6 @@
 package fit
 
-import (
-	"slices"
-
-	"github.com/snapana/snapana/analyze/frames"
-)
+import "slices"
 
 // algorithms bounds the laws of what libraries work in for one convolution. They choose an algorithm for each shape anew, so that two
 // sizes may be of two algorithms, and lie on a line that rises far faster than what is convolved. The memory of one goes with
@@ -20,7 +16,7 @@ func (m *model) algorithms(others []*recording, partners [][]int32) {
 	}
 	made := map[[2]int32]int32{} // by law of the memory, and of what is convolved
 	for row := m.warm; row < len(m.of); row++ {
-		if !m.worksIn(row, stacks) {
+		if !m.byAlgorithm(row, stacks) {
 			continue
 		}
 		of := m.convolved(row)
@@ -36,7 +32,7 @@ func (m *model) algorithms(others []*recording, partners [][]int32) {
 			}
 		}
 		steep := ratio(own.at(far), far) > 1.01*most
-		if !steep && !m.chosen(row, of) {
+		if !steep && !chosen(m.Timeline.Lives[row].Requested, m.Timeline.Lives[of].Requested) {
 			continue
 		}
 		key := [2]int32{m.of[row], m.of[of]}
@@ -58,24 +54,22 @@ func (m *model) algorithms(others []*recording, partners [][]int32) {
 	}
 }
 
-// worksIn reports whether a row is what a library works in for a convolution: it gives that back before anything else happens, and
+// byAlgorithm reports whether a row is what a library works in for a convolution: it gives that back before anything else happens, and
 // asks for what no tensor has in backward passes, which have no stacks, or what no law fits.
-func (m *model) worksIn(row int, stacks []bool) bool {
+func (m *model) byAlgorithm(row int, stacks []bool) bool {
 	l := &m.Timeline.Lives[row]
-	if l.Born < 0 || l.GivenUp() != l.Born+1 || frames.IsWorkspaceSize(l.Requested) {
-		return false
-	}
-	return stacks[l.Stack] || m.backward(row) && (l.Requested%4 != 0 || m.laws[m.of[row]].kind == estimated)
+	return m.passing(row) && (stacks[l.Stack] || m.backward(row) && (l.Requested%4 != 0 || m.laws[m.of[row]].kind == estimated))
 }
 
-// chosen reports whether no image that torch unfolds is of that size: it has hardly a divisor in common with what is convolved.
-func (m *model) chosen(row, of int) bool {
+// chosen reports whether no image that torch unfolds has so many bytes: they have hardly a divisor in common with what is
+// convolved.
+func chosen(bytes, convolved int64) bool {
 	const most = 1024
-	a, b := m.Timeline.Lives[row].Requested, m.Timeline.Lives[of].Requested
+	a, b := bytes, convolved
 	for b != 0 {
 		a, b = b, a%b
 	}
-	return a > 0 && m.Timeline.Lives[row].Requested/a > most
+	return a > 0 && bytes/a > most
 }
 
 // convolved is the row before another that is as large as what is convolved: its result, or in backward passes the last that is

@@ -2,8 +2,10 @@ package fit
 
 import (
 	"math"
+	"strings"
 
 	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -14,7 +16,7 @@ func (m *model) guess(all []term, v value) {
 	g := newGuesser(m, v)
 	powers := m.powers()
 	type class struct {
-		size           int64
+		size, stays    int64
 		grows, certain bool
 		power          uint8 // of the value, at most
 	}
@@ -24,6 +26,7 @@ func (m *model) guess(all []term, v value) {
 		n := m.Timeline.Lives[row].Requested
 		k := class{size: n}
 		k.grows, k.certain = g.flows(row)
+		k.stays = g.stays(row)
 		k.certain = k.certain && (certain || !k.grows && v != widths)
 		switch {
 		case k.grows && v == batch:
@@ -38,7 +41,8 @@ func (m *model) guess(all []term, v value) {
 			line := along(all[1], n, m.At)
 			l := constant(n)
 			if k.grows {
-				l = g.growth(n)
+				l = g.growth(n - k.stays)
+				l.parts = append(l.parts, constant(k.stays).parts...)
 			}
 			if l.kind = estimated; !k.certain {
 				l.low, l.high = constant(n), line
@@ -72,15 +76,17 @@ type guesser struct {
 	left   map[int64]int64 // by size, how many requests of forward passes outlast their calls
 	// Sizes of scratch memory of convolutions, of copies of parameters, and of what is made of all pairs.
 	scratch, casts, pairs map[int64]bool
-	conv                  []bool // by stack, of a convolution
-	patch                 int64  // side of the patches of an image, 0 for none
+	works                 map[int64]int64 // by size of what libraries work in that goes with what they are given, how much of it does not
+	conv                  []bool          // by stack, of a convolution
+	patch                 int64           // side of the patches of an image, 0 for none
 }
 
 func newGuesser(m *model, v value) *guesser {
 	lives := m.Timeline.Lives
 	g := &guesser{model: m, uses: m.categories(), value: v, calls: make([]int, len(lives)),
 		turns: make([]bool, m.Snapshot.Stacks.Len()+1), conv: convolutions(m.Snapshot),
-		params: map[int64]int64{}, left: map[int64]int64{}, scratch: map[int64]bool{}, pairs: map[int64]bool{}}
+		params: map[int64]int64{}, left: map[int64]int64{}, scratch: map[int64]bool{}, pairs: map[int64]bool{},
+		works: map[int64]int64{}}
 	ofPython := codes{frames: map[frameKey]int32{}, stacks: map[string]int32{}, python: true}
 	g.lines = ofPython.number(m.Snapshot)
 	none := g.lines[snapshot.EmptyStack]
@@ -101,13 +107,14 @@ func newGuesser(m *model, v value) *guesser {
 	}
 	g.findCasts()
 	g.findCopies()
+	g.findWorks()
 	for row := m.bounds[0]; row < len(lives); row++ {
 		l := &lives[row]
 		switch {
 		case m.phase(l.Stack) != "forward" || g.isCast(row):
 		case !g.inside(row):
 			g.left[l.Requested]++
-		case g.conv[l.Stack] && !v.isSide():
+		case g.conv[l.Stack] && !v.isSide() && !g.worksIn(row):
 			g.scratch[l.Requested] = true
 		}
 	}
@@ -118,6 +125,53 @@ func newGuesser(m *model, v value) *guesser {
 		g.findPairs()
 	}
 	return g
+}
+
+// findWorks finds what cuDNN works in. For a convolution that is as much of what flows through as of nothing else, for all that is
+// known; for a recurrent layer it is mostly copies of weights, and what flows takes about as much as the layer saves for its
+// backward pass.
+func (g *guesser) findWorks() {
+	const near = 8 // requests
+	recurrent := stacksWith(g.Snapshot, func(file, name string) bool {
+		return strings.HasSuffix(strings.ReplaceAll(file, `\`, "/"), "torch/nn/modules/rnn.py") && name == "forward"
+	})
+	lives := g.Timeline.Lives
+	for row := g.bounds[0]; row < len(lives); row++ {
+		l := &lives[row]
+		switch {
+		case g.phase(l.Stack) != "forward" || !g.inside(row):
+		case recurrent[l.Stack]:
+			var saved int64
+			for k := max(row-near, g.bounds[0]); k < min(row+near, len(lives)); k++ {
+				if lives[k].Stack == l.Stack && !g.inside(k) {
+					saved = max(saved, lives[k].Requested)
+				}
+			}
+			g.works[l.Requested] = max(l.Requested-saved, 0)
+		case g.passing(row) && g.conv[l.Stack] && row > 0 && lives[row-1].Stack == l.Stack && chosen(l.Requested, lives[row-1].Requested):
+			g.works[l.Requested] = 0
+		}
+	}
+}
+
+// passing reports whether a row is given back before anything else happens, and no workspace of matrix products.
+func (m *model) passing(row int) bool {
+	l := &m.Timeline.Lives[row]
+	return l.Born >= 0 && l.GivenUp() == l.Born+1 && !frames.IsWorkspaceSize(l.Requested)
+}
+
+// worksIn reports whether a row is of what findWorks found.
+func (g *guesser) worksIn(row int) bool {
+	_, ok := g.works[g.Timeline.Lives[row].Requested]
+	return ok && (g.passing(row) || g.inside(row))
+}
+
+// stays is how much of a row does not go with the value though the row does.
+func (g *guesser) stays(row int) int64 {
+	if !g.worksIn(row) {
+		return 0
+	}
+	return g.works[g.Timeline.Lives[row].Requested]
 }
 
 // inside reports whether a request is freed before another call makes one, as what only its call uses.
@@ -215,6 +269,9 @@ func (g *guesser) flows(row int) (grows, certain bool) {
 		grows = row >= g.bounds[0] && g.turns[g.lines[l.Stack]] && !g.copies[g.lines[l.Stack]]
 	default:
 		return false, true
+	}
+	if g.worksIn(row) {
+		return true, false
 	}
 	if grows && n%g.At[0] != 0 {
 		grows, certain = g.value != batch, g.value == batch
