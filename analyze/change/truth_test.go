@@ -12,7 +12,10 @@ import (
 	"github.com/snapana/snapana/analyze/finding"
 )
 
-const lab = "../../fixtures/lab/changes/"
+const (
+	lab     = "../../fixtures/lab/changes/"
+	kernels = "../../fixtures/lab/gpu/changes/" // of an H200
+)
 
 // exact are programs of which the replays know when each block goes: where gradients are zeroed between forward and backward, and
 // what checkpoints do not keep.
@@ -21,6 +24,11 @@ var exact = map[string]bool{"towers_accumulate_2": true, "nano_checkpoint_accumu
 // TestTruth holds programs with a change to what torch's allocator did when they ran so. The recordings are of the
 // programs as they are.
 func TestTruth(t *testing.T) {
+	holds(t, lab)
+	holds(t, kernels)
+}
+
+func holds(t *testing.T, lab string) {
 	data, err := os.ReadFile(lab + "truth.json")
 	if err != nil {
 		t.Fatal(err)

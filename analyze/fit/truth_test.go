@@ -30,9 +30,14 @@ type run struct {
 	} `json:"stats"`
 }
 
-const lab = "../../fixtures/lab/fit"
+const (
+	lab     = "../../fixtures/lab/fit"
+	kernels = "../../fixtures/lab/gpu/fit" // of an H200
+)
 
-func families(t *testing.T) (out []family) {
+func families(t *testing.T) []family { return familiesOf(t, lab) }
+
+func familiesOf(t *testing.T, lab string) (out []family) {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(lab, "truth.json"))
 	if err == nil {
@@ -68,6 +73,11 @@ func (f *family) series(name string) (recorded, others []run) {
 }
 
 func input(t *testing.T, r *run, names ...string) *fit.Input {
+	t.Helper()
+	return inputOf(t, lab, r, names...)
+}
+
+func inputOf(t *testing.T, lab string, r *run, names ...string) *fit.Input {
 	t.Helper()
 	s, err := load.Open(t.Context(), filepath.Join(lab, r.File), load.Options{})
 	if err != nil {
@@ -149,6 +159,54 @@ func TestTruth(t *testing.T) {
 		if median > want.median || worst > want.worst || share(inside) < want.inside || share(held) < want.sure {
 			t.Errorf("%d recordings: median %v, worst %v, inside %v, not above %v", recordings, median, worst, share(inside), share(held))
 		}
+	}
+}
+
+// TestKernels holds predictions to what an H200 took with the kernels that it has: the workspaces and the scratch memory of sums
+// that Hopper's libraries ask for, and recurrent layers of cuDNN.
+func TestKernels(t *testing.T) {
+	var errors []float64
+	for _, f := range familiesOf(t, kernels) {
+		name := ""
+		for of, v := range f.Runs[0].At {
+			if f.Runs[1].At[of] != v {
+				name = of
+			}
+		}
+		q := fit.Question{Names: []string{name}}
+		for _, r := range f.Runs[2:] {
+			q.To = append(q.To, fit.Point{r.At[name]})
+		}
+		two := []*fit.Input{inputOf(t, kernels, &f.Runs[0], name), inputOf(t, kernels, &f.Runs[1], name)}
+		got, err := fit.Ask(t.Context(), two, q)
+		if err != nil {
+			t.Errorf("%s: %v", f.Family, err)
+			continue
+		}
+		for i, r := range f.Runs[2:] {
+			p := &got.Predictions[i]
+			off := float64(p.ReservedPeak-r.Stats.Reserved) / float64(r.Stats.Reserved)
+			errors = append(errors, math.Abs(off))
+			if math.Abs(off) > 0.05 || r.Stats.Reserved < p.ReservedLow || r.Stats.Reserved > p.ReservedHigh {
+				t.Errorf("%s at %d: %+.1f%%, between %d and %d, in truth %d", f.Family, r.At[name], 100*off, p.ReservedLow,
+					p.ReservedHigh, r.Stats.Reserved)
+			}
+		}
+		if f.Family != "gpt_checkpointed" {
+			continue
+		}
+		one, err := fit.Ask(t.Context(), two[:1], q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := len(q.To) - 1
+		if p, truth := &one.Predictions[last], f.Runs[2+last].Stats.Reserved; max(p.ReservedPeak, truth) > 2*min(p.ReservedPeak, truth) {
+			t.Errorf("%s at %v from one recording: %d, in truth %d", f.Family, q.To[last], p.ReservedPeak, truth)
+		}
+	}
+	slices.Sort(errors)
+	if median := errors[len(errors)/2]; len(errors) < 20 || median > 0.001 {
+		t.Errorf("%d predictions, median error %.2f%%", len(errors), 100*median)
 	}
 }
 
