@@ -389,9 +389,9 @@ func (d *draft) freeAt(where *place, step int, e *Applied) {
 	}
 }
 
-// freeLeak lets go of what stacks leave behind when the step ends that allocated it, or they allocate again. Where the
-// function that gets it goes on in the next step, and keeps other variables up to there, it goes when they allocate
-// again.
+// freeLeak lets go of what stacks leave behind where the function that gets it is over, as of its other variables, or when the step
+// ends that allocated it, or they allocate again. Where that function goes on in the next step, and keeps other variables up to
+// there, it goes when they allocate again.
 func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 	loops := map[snapshot.StackID]bool{}
 	for _, id := range stacks {
@@ -411,6 +411,9 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 		end := next[l.Stack]
 		if at := d.steps.At(int(l.Born)); at >= 0 && !loops[l.Stack] {
 			end = min(end, int32(d.steps.Steps[at].Last))
+			if gone, depth := d.dropped(row); depth >= 0 && gone >= l.Born {
+				end = min(end, gone)
+			}
 		} else if at >= 0 {
 			e.assumeOnce(BoundAgain)
 		}
