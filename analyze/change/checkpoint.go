@@ -183,7 +183,7 @@ func (d *draft) recompute(c *instance, x *part, e *Applied) {
 		if l.Born > to {
 			break
 		}
-		if d.drop[row] {
+		if d.drop[row] || d.stands(row) { // autograd's thread has a workspace of its own
 			continue
 		}
 		v, end := d.add(row, at, at), d.end(row)

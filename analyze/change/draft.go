@@ -3,7 +3,6 @@ package change
 import (
 	"slices"
 
-	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/whatif"
 )
 
@@ -37,8 +36,7 @@ func newDraft(r *run, p *whatif.Program) *draft {
 
 // until ends a row after an event, unless it ends before. A workspace that a library keeps stays whatever the program does.
 func (d *draft) until(row, event int32) bool {
-	last := d.last(row)
-	if event < d.t.Lives[row].Born || event >= last || last == whatif.Never && d.is(row, category.Workspace) {
+	if event < d.t.Lives[row].Born || event >= d.last(row) || d.stands(row) {
 		return false
 	}
 	d.ends[row] = event

@@ -14,6 +14,11 @@ func (r *run) scratch(row int32) bool {
 	return l.Requested == frames.LtWorkspaceSize && l.Born >= 0 && l.GivenUp() == l.Born+1
 }
 
+// stands reports whether a row is a workspace that a thread keeps once it has one.
+func (r *run) stands(row int32) bool {
+	return r.is(row, category.Workspace) && r.t.Lives[row].GivenUp() < 0
+}
+
 // chosen reports whether a row is what a library works in for one call, by an algorithm that it chose for what it was given:
 // cuDNN's, where C++ was recorded. What it takes follows that, more or less.
 func (r *run) chosen(row int32) bool {
