@@ -114,14 +114,16 @@ func (d *draft) overAt(row int32) int32 {
 }
 
 // callOver is the event after which the call that a function makes at a depth from outside is over, of which a row is: one of its own
-// operations, or what another function does.
+// operations, or what another function does. A list of torch's holds what it is given while its modules run one after another; that
+// they are of one call shows where the line goes on with what the list gives.
 func (d *draft) callOver(row int32, own []snapshot.FrameID, depth int) int32 {
 	stack := d.stack(d.code(row))
-	if d.holder(stack) <= depth {
+	callee := func(stack []snapshot.FrameID) snapshot.FrameID { return d.runs(stack, len(stack)-1-depth) }
+	list := d.contains(callee(stack)) && !d.contains(callee(own)) // what its modules make is gone with the next one's operation
+	if d.holder(stack) <= depth && !list {
 		return d.operationOf(row)
 	}
-	callee := func(stack []snapshot.FrameID) int32 { return d.functions[d.runs(stack, len(stack)-1-depth)] }
-	last := row
+	last, turn := row, int32(-1)
 	for next := row + 1; int(next) < len(d.t.Lives) && d.phase(next) != inBackward; next++ {
 		if d.phase(next) == inNothing {
 			continue
@@ -129,11 +131,25 @@ func (d *draft) callOver(row int32, own []snapshot.FrameID, depth int) int32 {
 		code := d.code(next)
 		of := d.stack(code)
 		same, _ := d.inside(own, of, d.code(last), depth)
-		if !same || d.line(of, depth) != d.line(own, depth) || d.holder(of) <= depth || callee(of) != callee(stack) ||
-			d.anew(d.code(row), d.code(last), code, false) {
+		if !same || d.line(of, depth) != d.line(own, depth) {
 			break
 		}
+		if list && !d.contains(callee(of)) {
+			turn = -1
+			break
+		}
+		if !list && (d.holder(of) <= depth || d.functions[callee(of)] != d.functions[callee(stack)]) {
+			break
+		}
+		if turn < 0 && d.anew(d.code(row), d.code(last), code, false) {
+			if turn = last; !list {
+				break
+			}
+		}
 		last = next
+	}
+	if turn >= 0 {
+		last = turn
 	}
 	return d.returned(last)
 }
