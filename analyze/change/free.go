@@ -52,6 +52,12 @@ func (d *draft) dropped(row int32) (event int32, depth int) {
 			if by.saver > x.into && d.onLine(by.saver, own, depth) {
 				x.into = by.saver
 			}
+			if by.several && by.saver == x.into {
+				// What is saved with what another call gives waits for an operation of the line's own.
+				if y := d.readAt(by.saver, own, depth, true); y.into >= 0 && d.holder(d.stack(d.code(y.into))) == depth {
+					x.into = y.into
+				}
+			}
 			return d.callOver(x.into, own, depth), depth
 		}
 		last := d.lastIn(at, own, depth)

@@ -109,4 +109,13 @@ func (r *run) saveTogether(rows []int32) {
 			r.savings[row] = saving{last, results[r.operationAt[last]] && r.operation(last).from > row}
 		}
 	}
+	// A product of two lets go of the second factor before the first.
+	for k := 1; k < len(rows); k++ {
+		const next = 2 // events: freed, and given back
+		if row, other := rows[k], rows[k-1]; other > row && r.end(row)-r.end(other) <= next && !r.byproduct(row) && !r.byproduct(other) {
+			if _, ok := r.savings[row]; !ok {
+				r.savings[row] = saving{other, true}
+			}
+		}
+	}
 }
