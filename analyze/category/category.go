@@ -29,6 +29,7 @@ import (
 	"sync"
 
 	"github.com/snapana/snapana/analyze/attribution"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
@@ -93,7 +94,8 @@ func (c Confidence) String() string { return [...]string{"none", "low", "medium"
 
 // Table has the category of every life of one device.
 type Table struct {
-	of []verdict
+	of     []verdict
+	hopper bool
 }
 
 type verdict struct {
@@ -185,9 +187,13 @@ func Find(s *snapshot.Snapshot, tl *timeline.Timeline, st *steps.Result, rules [
 	for i := range tl.Lives {
 		f.advance(tl.Lives[i].Born)
 		t.of[i] = f.judge(&tl.Lives[i])
+		t.hopper = t.hopper || t.of[i].category == Workspace && tl.Lives[i].Requested == frames.HopperWorkspaceSize
 	}
 	return t
 }
+
+// Hopper reports whether there is a workspace as large as on that.
+func (t *Table) Hopper() bool { return t.hopper }
 
 // Sample is what the active memory is for right after Event, the one of the events First to
 // Last after which most is active: peaks are never lost between samples.

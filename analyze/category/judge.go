@@ -94,7 +94,7 @@ func newFinder(s *snapshot.Snapshot, tl *timeline.Timeline, st *steps.Result, ru
 		}
 	}
 	f.calls = len(callers)
-	f.standing = standing(tl, st, f.origins)
+	f.standing = standing(tl, f.origins)
 	at := 0
 	for i := range tl.Lives {
 		l := &tl.Lives[i]
@@ -200,7 +200,7 @@ func isPassing(l *timeline.Life) bool {
 	case l.Born < 0 || l.Freed < 0:
 		return false
 	case l.Requested == frames.LtWorkspaceSize:
-		return l.GivenUp() == l.Born+1
+		return l.Passing()
 	}
 	return l.Requested == frames.WorkspaceSize && l.Freed-l.Born <= most
 }
@@ -224,42 +224,70 @@ func (f *finder) isScratch(l *timeline.Life, o origin) bool {
 
 // standing finds the workspaces that a thread keeps from its first product on and that are as large as many a tensor, by
 // when they are asked for: cuBLAS's on Hopper, and cuBLASLt's where that is kept (torch 2.11). Where Python runs they come
-// behind the product's result, by a line that never asks for so much again: one in forward code, one where autograd's thread
-// runs that anew. Elsewhere in that they come in the first backward pass, where nothing else of that size stays.
-func standing(tl *timeline.Timeline, st *steps.Result, origins []origin) map[int32]bool {
+// right behind the product's result, by a line that asks for so much once, though it runs again in the next pass: one in
+// forward code, and one where autograd's thread runs that anew. Elsewhere in that thread they come in the first backward pass,
+// where nothing else of that size stays.
+func standing(tl *timeline.Timeline, origins []origin) map[int32]bool {
+	found := map[int32]bool{} // by event of their allocation
 	sizes := [...]int64{frames.HopperWorkspaceSize, frames.LtWorkspaceSize}
-	asked := map[kind]int{}
+	asked, latest := map[kind]int{}, make([]int32, len(origins)) // by stack, its last birth
+	back, second := int32(-1), int32(-1)                         // the births that begin the first backward pass, and the forward code behind it
 	for i := range tl.Lives {
-		if l := &tl.Lives[i]; slices.Contains(sizes[:], l.Requested) {
+		l := &tl.Lives[i]
+		if slices.Contains(sizes[:], l.Requested) {
 			asked[kind{l.Stack, l.Requested}]++
 		}
+		if l.Born < 0 {
+			continue
+		}
+		latest[l.Stack] = l.Born
+		switch o := origins[l.Stack]; {
+		case back < 0 && (o == frameless || o == backward):
+			back = l.Born
+		case back >= 0 && second < 0 && o == forward:
+			second = l.Born
+		}
 	}
-	found := map[int32]bool{} // by event of their allocation
+	if second < 0 {
+		return found
+	}
+	behind := func(i int) bool {
+		l := &tl.Lives[i]
+		if asked[kind{l.Stack, l.Requested}] != 1 || l.Born >= second || latest[l.Stack] < second {
+			return false
+		}
+		next := int32(tl.Trace.Len())
+		if i+1 < len(tl.Lives) {
+			next = tl.Lives[i+1].Born
+		}
+		for i--; i > 0 && found[tl.Lives[i].Born]; i-- {
+		}
+		return i >= 0 && tl.Lives[i].Stack == l.Stack && tl.Lives[i].LiveAfter(int(next)-1)
+	}
 	for _, size := range sizes {
 		first, again := int32(-1), int32(-1)
 		var stay []int32
-		for i := 1; i < len(tl.Lives); i++ {
+		for i := range tl.Lives {
 			l := &tl.Lives[i]
-			if l.Requested != size || l.Born < 0 || l.Freed >= 0 {
+			if l.Requested != size || l.Born < 0 || l.Born >= second || l.Freed >= 0 {
 				continue
 			}
-			behind := asked[kind{l.Stack, size}] == 1 && tl.Lives[i-1].Stack == l.Stack
 			switch o := origins[l.Stack]; {
-			case first < 0 && (o == forward || o == program) && behind:
+			case first < 0 && l.Born < back && (o == forward || o == program) && behind(i):
 				first = l.Born
+				found[first] = true
 			case first < 0:
-			case o == recompute && again < 0 && behind:
+			case o == recompute && again < 0 && behind(i):
 				again = l.Born
-			case (o == frameless || o == backward) && len(st.Steps) > 1 && int(l.Born) <= st.Steps[0].Last:
+				found[again] = true
+			case o == frameless || o == backward:
 				stay = append(stay, l.Born)
 			}
 		}
 		if again < 0 && len(stay) == 1 { // where more stay, gradients do
-			again = stay[0]
+			found[stay[0]] = true
 		}
-		found[first], found[again] = true, true
 	}
-	delete(found, -1)
 	return found
 }
 

@@ -173,7 +173,7 @@ func (d *draft) applyType(c *Change, a *Applied, refuse refusal) error {
 		of, _ := d.uses.Of(row)
 		switch {
 		case c.all:
-			return of != category.Input && (of != category.Workspace || d.chosen(row))
+			return of != category.Input && (of != category.Workspace || d.follows(row))
 		case of == category.Gradient && !d.gradient(row):
 			return false // what backward passes on
 		}

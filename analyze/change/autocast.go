@@ -78,8 +78,9 @@ func (x *autocast) types() {
 			x.own[row] = strings.Contains(name, "softm")
 		case norms[row]:
 			half = false
-		case frames.Of(x.s, code).IsLibrary() && of != frames.Contracts: // it takes what it is given, most often of its own size
-			if was, seen := latest[size]; seen {
+		case frames.Of(x.s, code).IsLibrary() && of != frames.Contracts: // it takes what it is given
+			const aside = 8 // times smaller: what the program made last is something else
+			if was, seen := latest[size]; seen && x.t.Lives[last].Requested*aside < size {
 				half = was
 			}
 		case norm:
@@ -103,12 +104,12 @@ func (x *autocast) types() {
 	}
 }
 
-// appends reports whether a result is another with little more, as where a vision transformer has tokens that it learns: those
-// have the 32 bits of parameters.
+// appends reports whether a row is a convolution's result with little more, as where a vision transformer has tokens that
+// it learns: those have the 32 bits of parameters.
 func (x *autocast) appends(last, row int32) bool {
 	const part = 8
 	had, has := x.t.Lives[last].Requested, x.t.Lives[row].Requested
-	return has > had && has-had <= had/part && !x.isProduct(row)
+	return has > had && has-had <= had/part && x.convolves(x.t.Lives[last].Stack)
 }
 
 // norm reports whether a row is what a norm of torch's is given that saves it, and whether that is one of groups.
@@ -239,6 +240,6 @@ func (x *autocast) castBack() {
 		if l.Born < p.begin || x.phase(row) != inBackward || balance[l.Requested] <= 0 || x.gradient(row) || x.wide[row] {
 			continue
 		}
-		x.narrow[row] = (!x.is(row, category.Workspace) || x.chosen(row)) && !x.is(row, category.Communication)
+		x.narrow[row] = !x.is(row, category.Workspace) && !x.is(row, category.Communication)
 	}
 }

@@ -201,7 +201,7 @@ func (d *draft) units(p *pass, groups []group) []unit {
 // are like the last.
 func (d *draft) accumulate(parts int64, e *Applied) {
 	before := len(d.added)
-	scratch := d.columns()
+	columns := d.columns()
 	for i := range d.passes {
 		p := &d.passes[i]
 		first := d.loopOf(p)
@@ -218,8 +218,9 @@ func (d *draft) accumulate(parts int64, e *Applied) {
 				e.count(d.run, row)
 				continue
 			}
-			if d.ofBatch(row) && !scratch.own[row] && (scratch.chosen[row] || d.chosen(row) || d.sizes[row]%parts == 0) {
-				d.sizes[row] /= parts
+			library := columns.library[row] || d.follows(row)
+			if d.ofBatch(row) && !columns.own[row] && (library || d.sizes[row]%parts == 0) {
+				d.sizes[row] = max(d.sizes[row]/parts, 1)
 				e.count(d.run, row)
 			}
 		}
@@ -282,7 +283,7 @@ func (d *draft) ofBatch(row int32) bool {
 	case category.Parameter, category.OptimizerState, category.Communication:
 		return false
 	case category.Workspace:
-		return d.chosen(row)
+		return d.follows(row)
 	}
 	return d.phase(row) != inOptimizer && !d.scratch(row)
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -129,7 +130,7 @@ func (d *draft) callOver(row int32, own []snapshot.FrameID, depth int) int32 {
 	if d.holder(stack) <= depth && !list {
 		return d.operationOf(row)
 	}
-	last, turn := row, int32(-1)
+	last, turn := row, int32(-1) // turn is the last row before modules begin anew
 	for next := row + 1; int(next) < len(d.t.Lives) && d.phase(next) != inBackward; next++ {
 		if d.phase(next) == inNothing {
 			continue
@@ -411,9 +412,9 @@ func (d *draft) freeAt(where *place, step int, e *Applied) {
 	}
 }
 
-// freeLeak lets go of what stacks leave behind where the function that gets it is over, as of its other variables, or when the step
-// ends that allocated it, or they allocate again. Where that function goes on in the next step, and keeps other variables up to
-// there, it goes when they allocate again.
+// freeLeak lets go of what stacks leave behind, at the earliest of these: where the last statement is over that reads it,
+// if backward does not save it as far as is known; where the step ends that allocated it; where they allocate again. Where
+// the function that gets it goes on in the next step, and keeps other variables up to there, only the last of these counts.
 func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 	loops := map[snapshot.StackID]bool{}
 	for _, id := range stacks {
@@ -425,6 +426,14 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 	for _, id := range stacks {
 		next[id] = int32(d.t.Trace.Len())
 	}
+	gone := map[int32]int32{} // by row, in their order
+	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
+		if l := &d.t.Lives[row]; next[l.Stack] > 0 && !loops[l.Stack] && d.last(row) == whatif.Never && d.unsaved(row) {
+			if event, depth := d.dropped(row); depth >= 0 && event >= l.Born {
+				gone[row] = event
+			}
+		}
+	}
 	for row := int32(len(d.t.Lives)) - 1; row >= int32(d.warm); row-- {
 		l := &d.t.Lives[row]
 		if next[l.Stack] == 0 {
@@ -433,8 +442,8 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 		end := next[l.Stack]
 		if at := d.steps.At(int(l.Born)); at >= 0 && !loops[l.Stack] {
 			end = min(end, int32(d.steps.Steps[at].Last))
-			if gone, depth := d.dropped(row); depth >= 0 && gone >= l.Born {
-				end = min(end, gone)
+			if event, ok := gone[row]; ok {
+				end = min(end, event)
 			}
 		} else if at >= 0 {
 			e.assumeOnce(BoundAgain)
@@ -446,6 +455,35 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 			e.count(d.run, row)
 		}
 	}
+}
+
+// unsaved reports whether backward has no use for a row that it never lets go of: a loss reads it next, which saves what it
+// makes of it, or the loss of the pass is made already.
+func (d *draft) unsaved(row int32) bool {
+	p := d.passOf(d.t.Lives[row].Born)
+	if p == nil || d.t.Lives[row].Born >= p.begin {
+		return true
+	}
+	loss := func(row int32) bool {
+		stack := d.stack(d.code(row))
+		return slices.ContainsFunc(stack, func(id snapshot.FrameID) bool { return frames.Of(d.s, id).Part() == frames.Loss })
+	}
+	first := true
+	for next := row + 1; next < p.rows.to && d.t.Lives[next].Born < p.begin; next++ {
+		switch {
+		case d.worksIn(next) || d.phase(next) != inProgram:
+		case loss(next):
+			return first
+		default:
+			first = false
+		}
+	}
+	for before := row - 1; before >= p.rows.from; before-- {
+		if loss(before) {
+			return true
+		}
+	}
+	return false
 }
 
 // goesOn reports whether the function that has a row last goes on in the next step, as the body of a loop does: other

@@ -37,7 +37,7 @@ func (r *run) findOperations() {
 // worksIn reports whether a row is what an operation of a library works in: a workspace, or what a convolution gives back at once.
 func (r *run) worksIn(row int32) bool {
 	l := &r.t.Lives[row]
-	return r.is(row, category.Workspace) || l.Born >= 0 && l.GivenUp() == l.Born+1 && r.convolves(l.Stack)
+	return r.is(row, category.Workspace) || l.Passing() && r.convolves(l.Stack)
 }
 
 // operation is that which makes a row.

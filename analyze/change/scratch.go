@@ -11,47 +11,51 @@ import (
 // the same for all shapes.
 func (r *run) scratch(row int32) bool {
 	l := &r.t.Lives[row]
-	return l.Requested == frames.LtWorkspaceSize && l.Born >= 0 && l.GivenUp() == l.Born+1
+	return l.Requested == frames.LtWorkspaceSize && l.Passing()
 }
 
-// stands reports whether a row is a workspace that a thread keeps once it has one.
+// stands reports whether a row is a workspace of matrix products that a thread keeps once it has one.
 func (r *run) stands(row int32) bool {
-	return r.is(row, category.Workspace) && r.t.Lives[row].GivenUp() < 0
-}
-
-// chosen reports whether a row is what a library works in for one call, by an algorithm that it chose for what it was given:
-// cuDNN's, where C++ was recorded. What it takes follows that, more or less.
-func (r *run) chosen(row int32) bool {
 	l := &r.t.Lives[row]
-	return !frames.IsWorkspaceSize(l.Requested) && l.Born >= 0 && l.GivenUp() == l.Born+1 && r.is(row, category.Workspace)
+	return r.is(row, category.Workspace) && frames.IsWorkspaceSize(l.Requested) && l.GivenUp() < 0
 }
 
-// columns are the rows that convolutions work in while they are called, forward or backward, and that are neither their
-// results nor gradients. Torch's own convolutions unfold one image at a time, so that theirs do not follow the batch
-// (aten/src/ATen/native/cuda/ConvolutionMM2d.cu, columns; NaiveConvolutionTranspose2d.cu). Those of libraries do, more or
-// less: an algorithm is chosen for each shape anew, and takes copies of what it is given beside some of the weights'.
+// follows reports whether a row is what cuDNN works in for one call, as C++ tells where that was recorded: it is chosen for
+// what the call is given, and goes with that, more or less.
+func (r *run) follows(row int32) bool {
+	l := &r.t.Lives[row]
+	return l.Passing() && r.is(row, category.Workspace) && r.convolves(l.Stack) && !frames.IsWorkspaceSize(l.Requested)
+}
+
+// scratchRows are the rows that convolutions work in while they are called, forward or backward, and that are neither their
+// results nor gradients.
+type scratchRows struct {
+	own, library map[int32]bool // torch's own, and those of libraries
+	largest      int64          // of both, in rounded bytes
+}
+
+// columns finds what convolutions work in. Torch's own unfold one image at a time, so that it does not follow the batch. That
+// of libraries does, more or less: an algorithm is chosen for each shape anew, and takes copies of what it is given beside
+// some of the weights'.
 //
 // Forward, their stacks tell. Backward has the same stack for all, and torch's own unfold into the same sizes there.
-type columns struct {
-	own, chosen map[int32]bool // torch's own, and those of libraries
-	largest     int64          // of both, in rounded bytes
-}
-
-func (r *run) columns() columns {
-	out, sizes := columns{own: map[int32]bool{}, chosen: map[int32]bool{}}, map[int64]bool{}
+func (r *run) columns() scratchRows {
+	const least = 4096 // bytes; less is of other kernels, too
+	out, sizes := scratchRows{own: map[int32]bool{}, library: map[int32]bool{}}, map[int64]bool{}
 	add := func(row int32, own bool) {
 		out.largest = max(out.largest, r.t.Lives[row].Rounded)
 		if own {
 			out.own[row] = true
 		} else {
-			out.chosen[row] = true
+			out.library[row] = true
 		}
 	}
 	for row := int32(r.warm); int(row) < len(r.t.Lives); row++ {
-		if r.phase(row) == inProgram && r.convolves(r.t.Lives[row].Stack) && r.alone(row) {
-			own := r.unfolds(row)
+		if l := &r.t.Lives[row]; r.phase(row) == inProgram && r.convolves(l.Stack) && r.alone(row) {
+			result := &r.t.Lives[max(row-1, 0)]
+			own := result.Stack != l.Stack || kernel.Unfolds(l.Requested, result.Requested)
 			add(row, own)
-			sizes[r.t.Lives[row].Requested] = sizes[r.t.Lives[row].Requested] || own
+			sizes[l.Requested] = sizes[l.Requested] || own
 		}
 	}
 	for row := int32(r.warm); int(row) < len(r.t.Lives); row++ {
@@ -60,25 +64,11 @@ func (r *run) columns() columns {
 		case r.phase(row) != inBackward || !r.alone(row):
 		case sizes[l.Requested]:
 			add(row, true)
-		case r.convolves(l.Stack) || len(out.chosen) > 0 && l.Requested%512 != 0 && l.GivenUp() == l.Born+1:
-			add(row, len(out.chosen) == 0)
+		case r.convolves(l.Stack) || len(out.library) > 0 && l.Passing() && l.Requested%512 != 0 && l.Requested > least:
+			add(row, len(out.library) == 0)
 		}
 	}
 	return out
-}
-
-// unfolds reports whether a convolution's scratch memory can be an image that torch unfolds: of its result, which comes
-// before it, it has the pixels and some of the channels, and so a large divisor in common.
-func (r *run) unfolds(row int32) bool {
-	const most = 1024 // an image's patches, by what the result's channels have in common with them
-	a, b := r.t.Lives[row].Requested, r.t.Lives[max(row-1, 0)].Requested
-	if r.t.Lives[max(row-1, 0)].Stack != r.t.Lives[row].Stack {
-		return true
-	}
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a > 0 && r.t.Lives[row].Requested/a <= most
 }
 
 // convolves reports whether a convolution allocates, and nothing that it calls in Python.
@@ -114,7 +104,7 @@ func (r *run) partial(row int32) bool {
 // rows of a matrix; 0 for none.
 func (r *run) divided(p *pass, parts int64) map[int32]int64 {
 	out := map[int32]int64{}
-	gpus := kernel.GPUs(false)
+	gpus := kernel.GPUs(r.uses.Hopper())
 	for result := p.rows.from; result < p.rows.to; result++ {
 		if !r.partialsAt(result) {
 			continue

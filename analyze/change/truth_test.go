@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	lab     = "../../fixtures/lab/changes/"
-	kernels = "../../fixtures/lab/gpu/changes/" // of an H200
+	lab  = "../../fixtures/lab/changes/"
+	h200 = "../../fixtures/lab/gpu/changes/"
 )
 
 // exact are programs of which the replays know when each block goes: where gradients are zeroed between forward and backward, and
@@ -25,7 +25,7 @@ var exact = map[string]bool{"towers_accumulate_2": true, "nano_checkpoint_accumu
 // programs as they are.
 func TestTruth(t *testing.T) {
 	holds(t, lab)
-	holds(t, kernels)
+	holds(t, h200)
 }
 
 func holds(t *testing.T, lab string) {

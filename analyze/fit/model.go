@@ -25,7 +25,7 @@ type model struct {
 	depends  bool
 	chance   bool // some law has a rest, so that other sizes are as likely
 	inParts  bool // some code works in parts, see chunks
-	buffered bool // recordings have such memory
+	buffered bool // recordings have scratch memory of sums
 }
 
 // newModel fits the requests of one recording, with the partners that its rows have in others.

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze/category"
-	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/kernel"
 	"github.com/snapana/snapana/analyze/whatif"
 )
@@ -43,7 +42,8 @@ func (m *model) reductions(others []*recording, partners [][]int32) {
 	}
 	for i := range m.sums {
 		r := &m.sums[i]
-		r.convolves = convolved[r.rows.at(m.At)*lives[r.row].Requested]
+		n := r.rows.at(m.At) * lives[r.row].Requested
+		r.convolves = convolved[n] || convolved[n/2] // as under autocast, where the gradient has 32 bits
 	}
 	m.chooseGPU(others, partners)
 	m.doubt = m.doubt || slices.ContainsFunc(m.sums, func(r reduction) bool { return !r.recorded })
@@ -57,7 +57,7 @@ func (m *model) isProduct(row int) bool {
 	}
 	next := &m.Timeline.Lives[row+1]
 	use, _ := m.categories().Of(int32(row + 1))
-	return use == category.Workspace && next.GivenUp() == next.Born+1
+	return use == category.Workspace && next.Passing()
 }
 
 // sumAt is the sum that a row is the result of, nil where it is none. The gradients of the input and of the weight come
@@ -173,7 +173,7 @@ func (m *model) chooseGPU(others []*recording, partners [][]int32) {
 		return agrees(g, r, m.recording, r.row)
 	}
 	most := -1
-	for _, g := range kernel.GPUs(m.hopper()) {
+	for _, g := range kernel.GPUs(m.categories().Hopper()) {
 		n := 0
 		for i := range m.sums {
 			if right(g, &m.sums[i]) {
@@ -197,18 +197,6 @@ func (m *model) chooseGPU(others []*recording, partners [][]int32) {
 			})
 		}
 	}
-}
-
-// hopper reports whether there is a workspace as on that.
-func (m *model) hopper() bool {
-	for row := range m.of {
-		if m.Timeline.Lives[row].Requested == frames.HopperWorkspaceSize {
-			if use, _ := m.categories().Of(int32(row)); use == category.Workspace {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // compute gives a row a law that is computed.

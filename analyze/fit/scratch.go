@@ -1,13 +1,13 @@
 package fit
 
-import "slices"
+import "github.com/snapana/snapana/analyze/kernel"
 
 // algorithms bounds the laws of what libraries work in for one convolution. They choose an algorithm for each shape anew, so that two
 // sizes may be of two algorithms, and lie on a line that rises far faster than what is convolved. The memory of one goes with
 // that, or less.
 func (m *model) algorithms(others []*recording, partners [][]int32) {
 	stacks := convolutions(m.Snapshot)
-	if !slices.Contains(stacks, true) {
+	if !m.callsLibrary(stacks) {
 		return
 	}
 	far := make(Point, len(m.At))
@@ -32,7 +32,7 @@ func (m *model) algorithms(others []*recording, partners [][]int32) {
 			}
 		}
 		steep := ratio(own.at(far), far) > 1.01*most
-		if !steep && !chosen(m.Timeline.Lives[row].Requested, m.Timeline.Lives[of].Requested) {
+		if !steep && kernel.Unfolds(m.Timeline.Lives[row].Requested, m.Timeline.Lives[of].Requested) {
 			continue
 		}
 		key := [2]int32{m.of[row], m.of[of]}
@@ -54,22 +54,23 @@ func (m *model) algorithms(others []*recording, partners [][]int32) {
 	}
 }
 
-// byAlgorithm reports whether a row is what a library works in for a convolution: it gives that back before anything else happens, and
-// asks for what no tensor has in backward passes, which have no stacks, or what no law fits.
-func (m *model) byAlgorithm(row int, stacks []bool) bool {
-	l := &m.Timeline.Lives[row]
-	return m.passing(row) && (stacks[l.Stack] || m.backward(row) && (l.Requested%4 != 0 || m.laws[m.of[row]].kind == estimated))
+// callsLibrary reports whether some convolution works in what torch's own would not.
+func (m *model) callsLibrary(stacks []bool) bool {
+	for row := max(m.warm, 1); row < len(m.of); row++ {
+		l, result := &m.Timeline.Lives[row], &m.Timeline.Lives[row-1]
+		if stacks[l.Stack] && m.passing(row) && result.Stack == l.Stack && !kernel.Unfolds(l.Requested, result.Requested) {
+			return true
+		}
+	}
+	return false
 }
 
-// chosen reports whether no image that torch unfolds has so many bytes: they have hardly a divisor in common with what is
-// convolved.
-func chosen(bytes, convolved int64) bool {
-	const most = 1024
-	a, b := bytes, convolved
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a > 0 && bytes/a > most
+// byAlgorithm reports whether a row is what a library works in for a convolution: it gives that back before anything
+// else happens, and asks for what no tensor has in backward passes, which have no stacks, or what no law fits.
+func (m *model) byAlgorithm(row int, stacks []bool) bool {
+	l := &m.Timeline.Lives[row]
+	return m.passing(row) &&
+		(stacks[l.Stack] || m.backward(row) && (l.Requested%4 != 0 || m.laws[m.of[row]].kind == estimated))
 }
 
 // convolved is the row before another that is as large as what is convolved: its result, or in backward passes the last that is

@@ -6,6 +6,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/analyze/kernel"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -26,7 +27,7 @@ func (m *model) guess(all []term, v value) {
 		n := m.Timeline.Lives[row].Requested
 		k := class{size: n}
 		k.grows, k.certain = g.flows(row)
-		k.stays = g.stays(row)
+		k.stays, _ = g.worksIn(row)
 		k.certain = k.certain && (certain || !k.grows && v != widths)
 		switch {
 		case k.grows && v == batch:
@@ -41,8 +42,9 @@ func (m *model) guess(all []term, v value) {
 			line := along(all[1], n, m.At)
 			l := constant(n)
 			if k.grows {
-				l = g.growth(n - k.stays)
-				l.parts = append(l.parts, constant(k.stays).parts...)
+				if l = g.growth(n - k.stays); k.stays > 0 {
+					l.parts = append(l.parts, constant(k.stays).parts...)
+				}
 			}
 			if l.kind = estimated; !k.certain {
 				l.low, l.high = constant(n), line
@@ -61,6 +63,12 @@ func (m *model) guess(all []term, v value) {
 	}
 }
 
+// work is what a line asks for to work in, -1 for backward passes, and its size in bytes.
+type work struct {
+	line int32
+	size int64
+}
+
 // guesser says which requests of a recording grow with the value that it was made with.
 type guesser struct {
 	*model
@@ -76,9 +84,9 @@ type guesser struct {
 	left   map[int64]int64 // by size, how many requests of forward passes outlast their calls
 	// Sizes of scratch memory of convolutions, of copies of parameters, and of what is made of all pairs.
 	scratch, casts, pairs map[int64]bool
-	works                 map[int64]int64 // by size of what libraries work in that goes with what they are given, how much of it does not
-	conv                  []bool          // by stack, of a convolution
-	patch                 int64           // side of the patches of an image, 0 for none
+	works                 map[work]int64 // of what libraries work in and goes with the value, how much does not
+	conv                  []bool         // by stack, of a convolution
+	patch                 int64          // side of the patches of an image, 0 for none
 }
 
 func newGuesser(m *model, v value) *guesser {
@@ -86,7 +94,7 @@ func newGuesser(m *model, v value) *guesser {
 	g := &guesser{model: m, uses: m.categories(), value: v, calls: make([]int, len(lives)),
 		turns: make([]bool, m.Snapshot.Stacks.Len()+1), conv: convolutions(m.Snapshot),
 		params: map[int64]int64{}, left: map[int64]int64{}, scratch: map[int64]bool{}, pairs: map[int64]bool{},
-		works: map[int64]int64{}}
+		works: map[work]int64{}}
 	ofPython := codes{frames: map[frameKey]int32{}, stacks: map[string]int32{}, python: true}
 	g.lines = ofPython.number(m.Snapshot)
 	none := g.lines[snapshot.EmptyStack]
@@ -114,7 +122,7 @@ func newGuesser(m *model, v value) *guesser {
 		case m.phase(l.Stack) != "forward" || g.isCast(row):
 		case !g.inside(row):
 			g.left[l.Requested]++
-		case g.conv[l.Stack] && !v.isSide() && !g.worksIn(row):
+		case g.conv[l.Stack] && !v.isSide() && !g.isWork(row):
 			g.scratch[l.Requested] = true
 		}
 	}
@@ -127,29 +135,39 @@ func newGuesser(m *model, v value) *guesser {
 	return g
 }
 
-// findWorks finds what cuDNN works in. For a convolution that is as much of what flows through as of nothing else, for all that is
-// known; for a recurrent layer it is mostly copies of weights, and what flows takes about as much as the layer saves for its
-// backward pass.
+// findWorks finds what cuDNN works in. For a convolution that is as much of what flows through as of nothing else, for
+// all that is known; for a recurrent layer it is mostly copies of weights, and what flows takes about as much as the layer
+// saves for its backward pass. Torch's own layers have much that is gone when they return, cuDNN's have that alone.
 func (g *guesser) findWorks() {
-	const near = 8 // requests
 	recurrent := stacksWith(g.Snapshot, func(file, name string) bool {
-		return strings.HasSuffix(strings.ReplaceAll(file, `\`, "/"), "torch/nn/modules/rnn.py") && name == "forward"
+		return name == "forward" && strings.HasSuffix(strings.ReplaceAll(file, `\`, "/"), "torch/nn/modules/rnn.py")
 	})
 	lives := g.Timeline.Lives
+	add := func(row int, stays int64) {
+		g.works[work{g.lines[lives[row].Stack], lives[row].Requested}] = stays
+		g.works[work{-1, lives[row].Requested}] = stays // in backward passes
+	}
 	for row := g.bounds[0]; row < len(lives); row++ {
 		l := &lives[row]
 		switch {
-		case g.phase(l.Stack) != "forward" || !g.inside(row):
+		case g.phase(l.Stack) != "forward":
 		case recurrent[l.Stack]:
-			var saved int64
-			for k := max(row-near, g.bounds[0]); k < min(row+near, len(lives)); k++ {
-				if lives[k].Stack == l.Stack && !g.inside(k) {
+			within, saved, n := -1, int64(0), 0
+			for k := row; k < g.calls[row]; k++ {
+				if g.freedBefore(k, g.calls[row]) {
+					within = k
+					n++
+				} else {
 					saved = max(saved, lives[k].Requested)
 				}
 			}
-			g.works[l.Requested] = max(l.Requested-saved, 0)
-		case g.passing(row) && g.conv[l.Stack] && row > 0 && lives[row-1].Stack == l.Stack && chosen(l.Requested, lives[row-1].Requested):
-			g.works[l.Requested] = 0
+			if n == 1 {
+				add(within, max(lives[within].Requested-saved, 0))
+			}
+			row = g.calls[row] - 1
+		case g.passing(row) && g.conv[l.Stack] && row > 0 && lives[row-1].Stack == l.Stack &&
+			!kernel.Unfolds(l.Requested, lives[row-1].Requested):
+			add(row, 0)
 		}
 	}
 }
@@ -157,21 +175,23 @@ func (g *guesser) findWorks() {
 // passing reports whether a row is given back before anything else happens, and no workspace of matrix products.
 func (m *model) passing(row int) bool {
 	l := &m.Timeline.Lives[row]
-	return l.Born >= 0 && l.GivenUp() == l.Born+1 && !frames.IsWorkspaceSize(l.Requested)
+	return l.Passing() && !frames.IsWorkspaceSize(l.Requested)
 }
 
-// worksIn reports whether a row is of what findWorks found.
-func (g *guesser) worksIn(row int) bool {
-	_, ok := g.works[g.Timeline.Lives[row].Requested]
-	return ok && (g.passing(row) || g.inside(row))
+func (g *guesser) isWork(row int) bool {
+	_, is := g.worksIn(row)
+	return is
 }
 
-// stays is how much of a row does not go with the value though the row does.
-func (g *guesser) stays(row int) int64 {
-	if !g.worksIn(row) {
-		return 0
+// worksIn reports whether a row is of what findWorks found, and how much of it does not go with the value.
+func (g *guesser) worksIn(row int) (stays int64, is bool) {
+	l := &g.Timeline.Lives[row]
+	line := g.lines[l.Stack]
+	if g.phase(l.Stack) == "backward" {
+		line = -1
 	}
-	return g.works[g.Timeline.Lives[row].Requested]
+	stays, is = g.works[work{line, l.Requested}]
+	return stays, is && (g.passing(row) || g.inside(row))
 }
 
 // inside reports whether a request is freed before another call makes one, as what only its call uses.
@@ -270,7 +290,7 @@ func (g *guesser) flows(row int) (grows, certain bool) {
 	default:
 		return false, true
 	}
-	if g.worksIn(row) {
+	if g.isWork(row) {
 		return true, false
 	}
 	if grows && n%g.At[0] != 0 {

@@ -31,8 +31,8 @@ type run struct {
 }
 
 const (
-	lab     = "../../fixtures/lab/fit"
-	kernels = "../../fixtures/lab/gpu/fit" // of an H200
+	lab  = "../../fixtures/lab/fit"
+	h200 = "../../fixtures/lab/gpu/fit"
 )
 
 func families(t *testing.T) []family { return familiesOf(t, lab) }
@@ -166,7 +166,7 @@ func TestTruth(t *testing.T) {
 // that Hopper's libraries ask for, and recurrent layers of cuDNN.
 func TestKernels(t *testing.T) {
 	var errors []float64
-	for _, f := range familiesOf(t, kernels) {
+	for _, f := range familiesOf(t, h200) {
 		name := ""
 		for of, v := range f.Runs[0].At {
 			if f.Runs[1].At[of] != v {
@@ -177,7 +177,7 @@ func TestKernels(t *testing.T) {
 		for _, r := range f.Runs[2:] {
 			q.To = append(q.To, fit.Point{r.At[name]})
 		}
-		two := []*fit.Input{inputOf(t, kernels, &f.Runs[0], name), inputOf(t, kernels, &f.Runs[1], name)}
+		two := []*fit.Input{inputOf(t, h200, &f.Runs[0], name), inputOf(t, h200, &f.Runs[1], name)}
 		got, err := fit.Ask(t.Context(), two, q)
 		if err != nil {
 			t.Errorf("%s: %v", f.Family, err)

@@ -50,6 +50,18 @@ func (g GPU) SumBuffer(rows, columns int64) (bytes, semaphores int64) {
 	return sum * columns * blocks * width * vec, 4 * grid
 }
 
+// Unfolds reports whether what a convolution works in can be an image that torch unfolds
+// (aten/src/ATen/native/cuda/ConvolutionMM2d.cu, columns; NaiveConvolutionTranspose2d.cu), by its size and that of the result,
+// in bytes: both have the pixels, so that they have a large divisor in common. What cuDNN takes has hardly one.
+func Unfolds(bytes, result int64) bool {
+	const most = 1 << 14 // values of a patch, by what the result's channels have in common with them
+	a, b := bytes, result
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a <= 0 || bytes/a <= most
+}
+
 func up(a, b int64) int64 { return (a + b - 1) / b }
 
 // pow2 is the highest power of two that is not above n.

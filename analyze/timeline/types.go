@@ -140,6 +140,9 @@ func (l *Life) GivenUp() int32 {
 	return l.FreeRequested
 }
 
+// Passing reports whether it is given up before anything else happens, as what one call works in.
+func (l *Life) Passing() bool { return l.Born >= 0 && l.GivenUp() == l.Born+1 }
+
 // LiveAfter reports whether the block was active right after event e (-1: at the start).
 func (l *Life) LiveAfter(e int) bool {
 	return int(l.Born) <= e && (l.Freed < 0 || int(l.Freed) > e)
