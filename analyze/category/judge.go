@@ -222,16 +222,17 @@ func (f *finder) isScratch(l *timeline.Life, o origin) bool {
 	return l.Requested == frames.WorkspaceSize || !f.sizes[l.Requested] && (o == frameless || o == backward)
 }
 
-// standing finds the workspaces that a thread keeps from its first product on and that are as large as many a tensor, by
-// when they are asked for: cuBLAS's on Hopper, and cuBLASLt's where that is kept (torch 2.11). Where Python runs they come
-// right behind the product's result, by a line that asks for so much once, though it runs again in the next pass: one in
-// forward code, and one where autograd's thread runs that anew. Elsewhere in that thread they come in the first backward pass,
-// where nothing else of that size stays.
+// standing finds the workspaces that a thread keeps from its first product on and that are as large as many a tensor,
+// by when they are asked for: cuBLAS's on Hopper, and cuBLASLt's where that is kept (torch 2.11). Where Python runs
+// they come right behind the product's result, by a line that asks for so much once, though it runs again in the next
+// pass: one in forward code, and one where autograd's thread runs that anew. Elsewhere in that thread they come in
+// the first backward pass, where nothing else of that size stays.
 func standing(tl *timeline.Timeline, origins []origin) map[int32]bool {
 	found := map[int32]bool{} // by event of their allocation
 	sizes := [...]int64{frames.HopperWorkspaceSize, frames.LtWorkspaceSize}
 	asked, latest := map[kind]int{}, make([]int32, len(origins)) // by stack, its last birth
-	back, second := int32(-1), int32(-1)                         // the births that begin the first backward pass, and the forward code behind it
+	// Where the first backward pass begins, and the forward code behind it.
+	back, second := int32(-1), int32(-1)
 	for i := range tl.Lives {
 		l := &tl.Lives[i]
 		if slices.Contains(sizes[:], l.Requested) {

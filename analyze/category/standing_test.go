@@ -10,12 +10,13 @@ import (
 	"github.com/snapana/snapana/fixtures/buildtest"
 )
 
-// TestStandingWorkspaces holds that a workspace as large as on Hopper is one where a thread asks for it at its first product
-// and never again, and that tensors of that size which the program makes once are none.
+// TestStandingWorkspaces holds that a workspace as large as on Hopper is one where a thread asks for it at its first
+// product and never again, and that tensors of that size which the program makes once are none.
 func TestStandingWorkspaces(t *testing.T) {
 	const workspace = 32 << 20
 	stack := func(line string) *build.Stack {
-		return build.NewStack("/app/model.py:"+line+":forward", "torch/nn/modules/module.py:1751:_call_impl", "/app/train.py:9:main")
+		return build.NewStack("/app/model.py:"+line+":forward", "torch/nn/modules/module.py:1751:_call_impl",
+			"/app/train.py:9:main")
 	}
 	step := func(d *build.Device, between func()) {
 		d.Stack = stack("10")

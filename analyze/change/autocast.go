@@ -104,8 +104,8 @@ func (x *autocast) types() {
 	}
 }
 
-// appends reports whether a row is a convolution's result with little more, as where a vision transformer has tokens that
-// it learns: those have the 32 bits of parameters.
+// appends reports whether a row is a convolution's result with little more, as where a vision transformer has tokens
+// that it learns: those have the 32 bits of parameters.
 func (x *autocast) appends(last, row int32) bool {
 	const part = 8
 	had, has := x.t.Lives[last].Requested, x.t.Lives[row].Requested

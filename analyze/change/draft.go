@@ -34,7 +34,8 @@ func newDraft(r *run, p *whatif.Program) *draft {
 		turns: map[int32]int32{}, lasts: map[int]span{}}
 }
 
-// until ends a row after an event, unless it ends before. A workspace that a library keeps stays whatever the program does.
+// until ends a row after an event, unless it ends before. A workspace that a library keeps stays whatever the program
+// does.
 func (d *draft) until(row, event int32) bool {
 	if event < d.t.Lives[row].Born || event >= d.last(row) || d.stands(row) {
 		return false

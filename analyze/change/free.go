@@ -55,7 +55,8 @@ func (d *draft) dropped(row int32) (event int32, depth int) {
 			}
 			if by.several && by.saver == x.into {
 				// What is saved with what another call gives waits for an operation of the line's own.
-				if y := d.readAt(by.saver, own, depth, true); y.into >= 0 && d.holder(d.stack(d.code(y.into))) == depth {
+				y := d.readAt(by.saver, own, depth, true)
+				if y.into >= 0 && d.holder(d.stack(d.code(y.into))) == depth {
 					x.into = y.into
 				}
 			}
@@ -120,13 +121,14 @@ func (d *draft) overAt(row int32) int32 {
 	return d.t.Lives[row].Born
 }
 
-// callOver is the event after which the call that a function makes at a depth from outside is over, of which a row is: one of its own
-// operations, or what another function does. A list of torch's holds what it is given while its modules run one after another; that
-// they are of one call shows where the line goes on with what the list gives.
+// callOver is the event after which the call that a function makes at a depth from outside is over, of which a row
+// is: one of its own operations, or what another function does. A list of torch's holds what it is given while its
+// modules run one after another; that they are of one call shows where the line goes on with what the list gives.
 func (d *draft) callOver(row int32, own []snapshot.FrameID, depth int) int32 {
 	stack := d.stack(d.code(row))
 	callee := func(stack []snapshot.FrameID) snapshot.FrameID { return d.runs(stack, len(stack)-1-depth) }
-	list := d.contains(callee(stack)) && !d.contains(callee(own)) // what its modules make is gone with the next one's operation
+	// What its modules make is gone with the next one's operation.
+	list := d.contains(callee(stack)) && !d.contains(callee(own))
 	if d.holder(stack) <= depth && !list {
 		return d.operationOf(row)
 	}
@@ -412,9 +414,10 @@ func (d *draft) freeAt(where *place, step int, e *Applied) {
 	}
 }
 
-// freeLeak lets go of what stacks leave behind, at the earliest of these: where the last statement is over that reads it,
-// if backward does not save it as far as is known; where the step ends that allocated it; where they allocate again. Where
-// the function that gets it goes on in the next step, and keeps other variables up to there, only the last of these counts.
+// freeLeak lets go of what stacks leave behind, at the earliest of these: where the last statement is over that reads
+// it, if backward does not save it as far as is known; where the step ends that allocated it; where they allocate
+// again. Where the function that gets it goes on in the next step, and keeps other variables up to there, only the
+// last of these counts.
 func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 	loops := map[snapshot.StackID]bool{}
 	for _, id := range stacks {
@@ -457,16 +460,16 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 	}
 }
 
-// unsaved reports whether backward has no use for a row that it never lets go of: a loss reads it next, which saves what it
-// makes of it, or the loss of the pass is made already.
+// unsaved reports whether backward has no use for a row that it never lets go of: a loss reads it next, which saves
+// what it makes of it, or the loss of the pass is made already.
 func (d *draft) unsaved(row int32) bool {
 	p := d.passOf(d.t.Lives[row].Born)
 	if p == nil || d.t.Lives[row].Born >= p.begin {
 		return true
 	}
 	loss := func(row int32) bool {
-		stack := d.stack(d.code(row))
-		return slices.ContainsFunc(stack, func(id snapshot.FrameID) bool { return frames.Of(d.s, id).Part() == frames.Loss })
+		is := func(id snapshot.FrameID) bool { return frames.Of(d.s, id).Part() == frames.Loss }
+		return slices.ContainsFunc(d.stack(d.code(row)), is)
 	}
 	first := true
 	for next := row + 1; next < p.rows.to && d.t.Lives[next].Born < p.begin; next++ {

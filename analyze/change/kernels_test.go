@@ -37,7 +37,8 @@ func TestFactors(t *testing.T) {
 			x := d.Alloc(1 << 20)
 			d.Stack = inModel("20", linear...)
 			gate := d.Alloc(size)
-			d.Stack = inModel("20", slices.Concat([]string{torch + "nn/functional.py:2397:silu"}, ofTorch("nn/modules/activation.py:40:forward"))...)
+			d.Stack = inModel("20", slices.Concat([]string{torch + "nn/functional.py:2397:silu"},
+				ofTorch("nn/modules/activation.py:40:forward"))...)
 			silu := d.Alloc(size)
 			d.Stack = inModel("20", linear...)
 			up := d.Alloc(size)
@@ -89,8 +90,8 @@ func TestListHoldsItsInput(t *testing.T) {
 	}
 }
 
-// TestLeakThatIsSaved holds that what leaks stays until backward is over where that may need it, and goes with its function
-// where a loss reads it, which keeps what it makes of it.
+// TestLeakThatIsSaved holds that what leaks stays until backward is over where that may need it, and goes with its
+// function where a loss reads it, which keeps what it makes of it.
 func TestLeakThatIsSaved(t *testing.T) {
 	const leak, loss = 64 << 20, 16 << 20
 	for _, c := range []struct {
@@ -106,7 +107,8 @@ func TestLeakThatIsSaved(t *testing.T) {
 				d.Alloc(leak)
 				d.Stack = build.NewStack(c.reader, "/app/train.py:6:loss_of", "/app/train.py:50:main")
 				y := d.Alloc(loss)
-				d.Stack = build.NewStack(torch+"autograd/graph.py:8:_engine_run_backward", torch+"_tensor.py:7:backward", "/app/train.py:51:main")
+				d.Stack = build.NewStack(torch+"autograd/graph.py:8:_engine_run_backward", torch+"_tensor.py:7:backward",
+					"/app/train.py:51:main")
 				g := d.Alloc(loss)
 				d.Free(y)
 				back := d.Alloc(leak)
@@ -123,7 +125,8 @@ func TestLeakThatIsSaved(t *testing.T) {
 	}
 }
 
-// TestChosenScratch holds that what cuDNN works in goes with the part of a batch, and an image that torch unfolds does not.
+// TestChosenScratch holds that what cuDNN works in goes with the part of a batch, and an image that torch unfolds
+// does not.
 func TestChosenScratch(t *testing.T) {
 	const result = 16 << 20 // 8 images of 32 channels, 128 by 128
 	for _, c := range []struct {
@@ -138,7 +141,8 @@ func TestChosenScratch(t *testing.T) {
 				var kept []*build.Block
 				d.Stack = inModel("10")
 				kept = append(kept, d.Alloc(result))
-				d.Stack = inModel("20", slices.Concat([]string{torch + "nn/modules/conv.py:548:_conv_forward"}, ofTorch("nn/modules/conv.py:553:forward"))...)
+				d.Stack = inModel("20", slices.Concat([]string{torch + "nn/modules/conv.py:548:_conv_forward"},
+					ofTorch("nn/modules/conv.py:553:forward"))...)
 				kept = append(kept, d.Alloc(result))
 				d.Free(d.Alloc(c.works))
 				undo(d, kept)
@@ -150,12 +154,14 @@ func TestChosenScratch(t *testing.T) {
 	}
 }
 
-// TestAutocastTypes holds which activations have 16 bits under torch.autocast: not what dropout makes of an embedding though the
-// program made a mask in between, nor what is a patch embedding with a token of its own; but what a gate makes of a product.
+// TestAutocastTypes holds which activations have 16 bits under torch.autocast: not what dropout makes of an embedding
+// though the program made a mask in between, nor what is a patch embedding with a token of its own; but what a gate
+// makes of a product.
 func TestAutocastTypes(t *testing.T) {
 	const size = 32 << 20
 	code := func(line, function string) *build.Stack {
-		return inModel(line, slices.Concat([]string{torch + "nn/functional.py:2000:" + function}, ofTorch("nn/modules/activation.py:40:forward"))...)
+		return inModel(line, slices.Concat([]string{torch + "nn/functional.py:2000:" + function},
+			ofTorch("nn/modules/activation.py:40:forward"))...)
 	}
 	linear := func(line string) *build.Stack { return inModel(line, ofTorch("nn/modules/linear.py:134:forward")...) }
 	type row struct {
@@ -164,7 +170,8 @@ func TestAutocastTypes(t *testing.T) {
 		half  bool
 	}
 	for name, rows := range map[string][]row{
-		"embedding": {{size, code("10", "embedding"), false}, {size / 256, inModel("11"), false}, {size, code("12", "dropout"), false}},
+		"embedding": {{size, code("10", "embedding"), false}, {size / 256, inModel("11"), false},
+			{size, code("12", "dropout"), false}},
 		"patches": {{size, inModel("10", ofTorch("nn/modules/conv.py:553:forward")...), true},
 			{size + size/32, inModel("11"), false}, {size + size/32, inModel("12"), false}},
 		"gate": {{size, code("10", "layer_norm"), false}, {2 * size, linear("11"), true}, {size, code("12", "glu"), true}},

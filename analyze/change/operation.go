@@ -34,7 +34,8 @@ func (r *run) findOperations() {
 	}
 }
 
-// worksIn reports whether a row is what an operation of a library works in: a workspace, or what a convolution gives back at once.
+// worksIn reports whether a row is what an operation of a library works in: a workspace, or what a convolution gives
+// back at once.
 func (r *run) worksIn(row int32) bool {
 	l := &r.t.Lives[row]
 	return r.is(row, category.Workspace) || l.Passing() && r.convolves(l.Stack)
@@ -112,10 +113,12 @@ func (r *run) saveTogether(rows []int32) {
 	// A product of two lets go of the second factor before the first.
 	for k := 1; k < len(rows); k++ {
 		const next = 2 // events: freed, and given back
-		if row, other := rows[k], rows[k-1]; other > row && r.end(row)-r.end(other) <= next && !r.byproduct(row) && !r.byproduct(other) {
-			if _, ok := r.savings[row]; !ok {
-				r.savings[row] = saving{other, true}
-			}
+		row, other := rows[k], rows[k-1]
+		if other < row || r.end(row)-r.end(other) > next || r.byproduct(row) || r.byproduct(other) {
+			continue
+		}
+		if _, ok := r.savings[row]; !ok {
+			r.savings[row] = saving{other, true}
 		}
 	}
 }

@@ -20,23 +20,23 @@ func (r *run) stands(row int32) bool {
 	return r.is(row, category.Workspace) && frames.IsWorkspaceSize(l.Requested) && l.GivenUp() < 0
 }
 
-// follows reports whether a row is what cuDNN works in for one call, as C++ tells where that was recorded: it is chosen for
-// what the call is given, and goes with that, more or less.
+// follows reports whether a row is what cuDNN works in for one call, as C++ tells where that was recorded: it is
+// chosen for what the call is given, and goes with that, more or less.
 func (r *run) follows(row int32) bool {
 	l := &r.t.Lives[row]
 	return l.Passing() && r.is(row, category.Workspace) && r.convolves(l.Stack) && !frames.IsWorkspaceSize(l.Requested)
 }
 
-// scratchRows are the rows that convolutions work in while they are called, forward or backward, and that are neither their
-// results nor gradients.
+// scratchRows are the rows that convolutions work in while they are called, forward or backward, and that are neither
+// their results nor gradients.
 type scratchRows struct {
 	own, library map[int32]bool // torch's own, and those of libraries
 	largest      int64          // of both, in rounded bytes
 }
 
-// columns finds what convolutions work in. Torch's own unfold one image at a time, so that it does not follow the batch. That
-// of libraries does, more or less: an algorithm is chosen for each shape anew, and takes copies of what it is given beside
-// some of the weights'.
+// columns finds what convolutions work in. Torch's own unfold one image at a time, so that it does not follow the
+// batch. That of libraries does, more or less: an algorithm is chosen for each shape anew, and takes copies of what
+// it is given beside some of the weights'.
 //
 // Forward, their stacks tell. Backward has the same stack for all, and torch's own unfold into the same sizes there.
 func (r *run) columns() scratchRows {

@@ -14,8 +14,8 @@ type reduction struct {
 	event   int32 // at which that was allocated
 	columns int64
 	rows    *law // how many are summed
-	// Recorded says that the next row is its scratch memory, and the one behind that its semaphores; convolves that it may be of
-	// a convolution, which has a result of that size, and whose bias is summed in another way.
+	// Recorded says that the next row is its scratch memory, and the one behind that its semaphores; convolves that
+	// it may be of a convolution, which has a result of that size, and whose bias is summed in another way.
 	recorded, convolves bool
 }
 

@@ -2,9 +2,9 @@ package fit
 
 import "github.com/snapana/snapana/analyze/kernel"
 
-// algorithms bounds the laws of what libraries work in for one convolution. They choose an algorithm for each shape anew, so that two
-// sizes may be of two algorithms, and lie on a line that rises far faster than what is convolved. The memory of one goes with
-// that, or less.
+// algorithms bounds the laws of what libraries work in for one convolution. They choose an algorithm for each shape
+// anew, so that two sizes may be of two algorithms, and lie on a line that rises far faster than what is convolved.
+// The memory of one goes with that, or less.
 func (m *model) algorithms(others []*recording, partners [][]int32) {
 	stacks := convolutions(m.Snapshot)
 	if !m.callsLibrary(stacks) {
@@ -58,7 +58,8 @@ func (m *model) algorithms(others []*recording, partners [][]int32) {
 func (m *model) callsLibrary(stacks []bool) bool {
 	for row := max(m.warm, 1); row < len(m.of); row++ {
 		l, result := &m.Timeline.Lives[row], &m.Timeline.Lives[row-1]
-		if stacks[l.Stack] && m.passing(row) && result.Stack == l.Stack && !kernel.Unfolds(l.Requested, result.Requested) {
+		if stacks[l.Stack] && m.passing(row) && result.Stack == l.Stack &&
+			!kernel.Unfolds(l.Requested, result.Requested) {
 			return true
 		}
 	}
@@ -73,8 +74,8 @@ func (m *model) byAlgorithm(row int, stacks []bool) bool {
 		(stacks[l.Stack] || m.backward(row) && (l.Requested%4 != 0 || m.laws[m.of[row]].kind == estimated))
 }
 
-// convolved is the row before another that is as large as what is convolved: its result, or in backward passes the last that is
-// not of one size, -1 for none.
+// convolved is the row before another that is as large as what is convolved: its result, or in backward passes the
+// last that is not of one size, -1 for none.
 func (m *model) convolved(row int) int {
 	const near = 6 // requests
 	for k := row - 1; k >= max(row-near, m.warm); k-- {

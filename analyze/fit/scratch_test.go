@@ -12,8 +12,8 @@ func layer(file, function string) *build.Stack {
 		"/app/model.py:20:forward", "torch/nn/modules/module.py:1751:_call_impl", "/app/train.py:9:<module>")
 }
 
-// TestTwoAlgorithms holds that what cuDNN works in for two sizes of a batch, by two algorithms, is no law that rises faster
-// than the batch, and that another algorithm yet is within bounds.
+// TestTwoAlgorithms holds that what cuDNN works in for two sizes of a batch, by two algorithms, is no law that rises
+// faster than the batch, and that another algorithm yet is within bounds.
 func TestTwoAlgorithms(t *testing.T) {
 	at := func(batch, works int64) *fit.Input {
 		return record(t, batch, func(d *build.Device) {
@@ -44,8 +44,8 @@ func TestTwoAlgorithms(t *testing.T) {
 	}
 }
 
-// TestRecurrent holds that what cuDNN works in for a recurrent layer is mostly copies of weights, and that gates of torch's own
-// layers, which are gone as well when it returns, go with the batch.
+// TestRecurrent holds that what cuDNN works in for a recurrent layer is mostly copies of weights, and that gates of
+// torch's own layers, which are gone as well when it returns, go with the batch.
 func TestRecurrent(t *testing.T) {
 	const copies = 20 << 20
 	for name, run := range map[string]func(d *build.Device, batch int64) (saved *build.Block){

@@ -135,9 +135,10 @@ func newGuesser(m *model, v value) *guesser {
 	return g
 }
 
-// findWorks finds what cuDNN works in. For a convolution that is as much of what flows through as of nothing else, for
-// all that is known; for a recurrent layer it is mostly copies of weights, and what flows takes about as much as the layer
-// saves for its backward pass. Torch's own layers have much that is gone when they return, cuDNN's have that alone.
+// findWorks finds what cuDNN works in. For a convolution that is as much of what flows through as of nothing else,
+// for all that is known; for a recurrent layer it is mostly copies of weights, and what flows takes about as much as
+// the layer saves for its backward pass. Torch's own layers have much that is gone when they return, cuDNN's have
+// that alone.
 func (g *guesser) findWorks() {
 	recurrent := stacksWith(g.Snapshot, func(file, name string) bool {
 		return name == "forward" && strings.HasSuffix(strings.ReplaceAll(file, `\`, "/"), "torch/nn/modules/rnn.py")

@@ -4,9 +4,9 @@ package kernel
 // GPU is what the kernels ask of a device.
 type GPU struct{ processors, threads int64 } // multiprocessors, and threads of each at a time
 
-// GPUs are devices that a recording may be of, the likeliest first: A100, V100, L40, RTX 4090, A10, RTX 3090, T4 and RTX 5090, and
-// H100 or H200, B200, H100 PCIe and H20, which come first where a workspace is as large as on Hopper and later.
-// The stacks do not tell which; the buffers that were recorded do.
+// GPUs are devices that a recording may be of, the likeliest first: A100, V100, L40, RTX 4090, A10, RTX 3090, T4 and
+// RTX 5090, and H100 or H200, B200, H100 PCIe and H20, which come first where a workspace is as large as on Hopper
+// and later. The stacks do not tell which; the buffers that were recorded do.
 func GPUs(hopper bool) []GPU {
 	older := []GPU{{108, 2048}, {80, 2048}, {142, 1536}, {128, 1536}, {72, 1536}, {82, 1536}, {40, 1024}, {170, 1536}}
 	newer := []GPU{{132, 2048}, {148, 2048}, {114, 2048}, {78, 2048}}
@@ -51,8 +51,9 @@ func (g GPU) SumBuffer(rows, columns int64) (bytes, semaphores int64) {
 }
 
 // Unfolds reports whether what a convolution works in can be an image that torch unfolds
-// (aten/src/ATen/native/cuda/ConvolutionMM2d.cu, columns; NaiveConvolutionTranspose2d.cu), by its size and that of the result,
-// in bytes: both have the pixels, so that they have a large divisor in common. What cuDNN takes has hardly one.
+// (aten/src/ATen/native/cuda/ConvolutionMM2d.cu, columns; NaiveConvolutionTranspose2d.cu), by its size and that of
+// the result, in bytes: both have the pixels, so that they have a large divisor in common. What cuDNN takes has
+// hardly one.
 func Unfolds(bytes, result int64) bool {
 	const most = 1 << 14 // values of a patch, by what the result's channels have in common with them
 	a, b := bytes, result
