@@ -7,7 +7,7 @@ import "github.com/snapana/snapana/analyze/kernel"
 // The memory of one goes with that, or less.
 func (m *model) algorithms(others []*recording, partners [][]int32) {
 	stacks := convolutions(m.Snapshot)
-	if !m.callsLibrary(stacks) {
+	if !m.haveScratch(stacks) {
 		return
 	}
 	far := make(Point, len(m.At))
@@ -54,12 +54,10 @@ func (m *model) algorithms(others []*recording, partners [][]int32) {
 	}
 }
 
-// callsLibrary reports whether some convolution works in what torch's own would not.
-func (m *model) callsLibrary(stacks []bool) bool {
-	for row := max(m.warm, 1); row < len(m.of); row++ {
-		l, result := &m.Timeline.Lives[row], &m.Timeline.Lives[row-1]
-		if stacks[l.Stack] && m.passing(row) && result.Stack == l.Stack &&
-			!kernel.Unfolds(l.Requested, result.Requested) {
+// haveScratch reports whether some convolution works in memory of its own.
+func (m *model) haveScratch(stacks []bool) bool {
+	for row := m.warm; row < len(m.of); row++ {
+		if stacks[m.Timeline.Lives[row].Stack] && m.passing(row) {
 			return true
 		}
 	}
