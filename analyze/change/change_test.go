@@ -11,6 +11,7 @@ import (
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/budget"
 	"github.com/snapana/snapana/snapshot/load"
 )
 
@@ -171,6 +172,21 @@ func TestSearch(t *testing.T) {
 	cancel()
 	if _, err := change.Search(ctx, in, nil, 0); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// TestSearchAsked holds that a search whose length nobody bounds may work for longer than the input alone allows, so that
+// a long one that finds nothing says so, and that the one of a report may not.
+func TestSearchAsked(t *testing.T) {
+	const read = 1000
+	in := input(t, pairs+"base.pickle.xz")
+	in.Capacity = 20 << 20
+	for most, want := range map[int]int64{0: 5 * read, 1: read} {
+		meter := new(budget.Meter)
+		meter.Read(read)
+		if _, err := change.Search(budget.With(t.Context(), meter), in, nil, most); err != nil || meter.Bytes() != want {
+			t.Errorf("%d sets at most: %v, bounds of %d bytes, want %d", most, err, meter.Bytes(), want)
+		}
 	}
 }
 

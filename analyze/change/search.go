@@ -11,6 +11,7 @@ import (
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/stage"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/snapshot/budget"
 	"github.com/snapana/snapana/snapshot/sorting"
 )
 
@@ -55,8 +56,12 @@ type Refused struct {
 	Err    error  `json:"-"`
 }
 
-// mostSets bounds the sets that are replayed, those of one change not counted.
-const mostSets = 20
+const (
+	// mostSets bounds the sets that are replayed where nobody says how many, those of one change not counted, and
+	// allowance is for how many times its input such a search may work: a replay takes up to a tenth of what is allowed.
+	mostSets  = 20
+	allowance = 5
+)
 
 // Candidates are the changes that are worth a try where nobody names any: those that one process can make by itself and
 // that leave what it computes as it is, but for the bits of the optimizer's state.
@@ -179,6 +184,9 @@ func Search(ctx context.Context, in *Input, changes []Change, most int) (*Found,
 	a, err := in.answer(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if meter := budget.From(ctx); most == 0 {
+		meter.Allow(allowance * meter.Bytes())
 	}
 	f := &Found{Answer: *a, Tried: []Set{}, Refused: []Refused{}, All: true}
 	s := &searcher{in: in, found: f}
