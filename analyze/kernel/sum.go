@@ -55,12 +55,14 @@ func (g GPU) SumBuffer(rows, columns int64) (bytes, semaphores int64) {
 // the result, in bytes: both have the pixels, so that they have a large divisor in common. What cuDNN takes has
 // hardly one.
 func Unfolds(bytes, result int64) bool {
-	const most = 1 << 14 // values of a patch, by what the result's channels have in common with them
+	const most, chance, mostOfFew = 1 << 10, 2 << 10, 1 << 14
 	a, b := bytes, result
 	for b != 0 {
 		a, b = b, a%b
 	}
-	return a <= 0 || bytes/a <= most
+	// A patch has that many values more than the result's channels have in common with them: few where a layer has one
+	// channel left. What is added to a power of two has small divisors in common with anything.
+	return a <= 0 || bytes/a <= most || a > chance && bytes/a <= mostOfFew
 }
 
 func up(a, b int64) int64 { return (a + b - 1) / b }
