@@ -28,7 +28,8 @@ func TestUnfolds(t *testing.T) {
 		{64 * 9 * 56 * 56 * 4, 8 * 64 * 56 * 56 * 4, true}, // 64 channels, 3 by 3
 		{3 * 49 * 112 * 112 * 4, 2 * 64 * 112 * 112 * 4, true},
 		{512 * 16 * 27 * 27 * 4, 2 * 27 * 27 * 4, true}, // one channel is left
-		{33702400, 4194304, false}, {25313296, 12582912, false}, {2098176, 819200, false}, {3508975, 100352, false}, {1, 0, true}, {0, 0, true},
+		{33702400, 4194304, false}, {25313296, 12582912, false}, {2098176, 819200, false}, {3508975, 100352, false},
+		{1, 0, true}, {0, 0, true},
 	} {
 		if got := kernel.Unfolds(c.bytes, c.result); got != c.want {
 			t.Errorf("%d for a result of %d: %v", c.bytes, c.result, got)
