@@ -29,8 +29,9 @@ type finder struct {
 	firstFwd  []int32 // by step, its first allocation in forward, -1 for none
 	sizes     map[int64]bool
 	kept      map[kind]int // blocks that live at the end
-	standing  map[int32]bool
-	calls     int // stacks that make scratch memory for single calls
+	calls     int          // stacks that make scratch memory for single calls
+
+	standing map[int32]bool // workspaces that threads keep, by event of their allocation
 
 	now // lives are judged in order of birth, which spares three searches for each
 }
@@ -209,7 +210,7 @@ func isPassing(l *timeline.Life) bool {
 // first matrix product of a thread and stream, and kept for good; or by every product and freed with it, which lines of
 // different shapes do alike.
 func (f *finder) isScratch(l *timeline.Life, o origin) bool {
-	if f.calls > 1 && isPassing(l) || l.Born >= 0 && f.standing[l.Born] {
+	if f.calls > 1 && isPassing(l) || f.standing[l.Born] {
 		return true
 	}
 	if l.Requested != frames.WorkspaceSize && l.Requested != frames.HopperWorkspaceSize || l.Freed >= 0 ||

@@ -218,8 +218,7 @@ func (d *draft) accumulate(parts int64, e *Applied) {
 				e.count(d.run, row)
 				continue
 			}
-			library := columns.library[row] || d.follows(row)
-			if d.ofBatch(row) && !columns.own[row] && (library || d.sizes[row]%parts == 0) {
+			if d.ofBatch(row) && !columns.own[row] && (columns.library[row] || d.sizes[row]%parts == 0) {
 				d.sizes[row] = max(d.sizes[row]/parts, 1)
 				e.count(d.run, row)
 			}
@@ -280,10 +279,8 @@ func (d *draft) owe(i int) {
 // ofBatch reports whether a row of a pass depends on the batch, as all does but for what steps share or the optimizer makes.
 func (d *draft) ofBatch(row int32) bool {
 	switch c, _ := d.uses.Of(row); c {
-	case category.Parameter, category.OptimizerState, category.Communication:
+	case category.Parameter, category.OptimizerState, category.Workspace, category.Communication:
 		return false
-	case category.Workspace:
-		return d.follows(row)
 	}
 	return d.phase(row) != inOptimizer && !d.scratch(row)
 }

@@ -2,7 +2,6 @@ package fit
 
 import (
 	"math"
-	"strings"
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
@@ -141,7 +140,7 @@ func newGuesser(m *model, v value) *guesser {
 // that alone.
 func (g *guesser) findWorks() {
 	recurrent := stacksWith(g.Snapshot, func(file, name string) bool {
-		return name == "forward" && strings.HasSuffix(strings.ReplaceAll(file, `\`, "/"), "torch/nn/modules/rnn.py")
+		return name == "forward" && frames.IsRecurrent(file)
 	})
 	lives := g.Timeline.Lives
 	add := func(row int, stays int64) {

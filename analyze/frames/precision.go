@@ -14,12 +14,18 @@ const (
 	Contracts                  // 16 bits: a product of what the program gives it
 )
 
+// recurrent is torch's file of recurrent layers.
+const recurrent = "nn/modules/rnn.py"
+
+// IsRecurrent reports whether a file is that of torch's recurrent layers.
+func IsRecurrent(file string) bool { return cut(file).torch == recurrent }
+
 // PrecisionOf is that of a function of a file.
 func PrecisionOf(file, name string) Precision {
 	switch file = cut(file).torch; {
 	case isLinear(file, name), file == "nn/modules/conv.py" && strings.HasSuffix(name, "forward"):
 		return Weighs
-	case file == "nn/modules/rnn.py":
+	case file == recurrent:
 		return Half
 	case file == "functional.py" && name == "einsum":
 		return Contracts
