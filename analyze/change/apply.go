@@ -342,7 +342,7 @@ func (d *draft) applyCheckpoint(c *Change, a *Applied, refuse refusal) error {
 			first := slices.IndexFunc(groups, isList)
 			several := first >= 0 && slices.ContainsFunc(groups[first+1:], isList)
 			lists := slices.ContainsFunc(groups, func(g group) bool { return d.callsList(&g.calls[0]) })
-			if m.to >= 0 && (several || lists) {
+			if m.to >= 0 && (several || lists) || slices.ContainsFunc(groups, func(g group) bool { return g.loops }) {
 				a.assumeOnce(OneOfLists) // modules of several classes are numbered apart, and lists may begin elsewhere
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/sorting"
 )
@@ -82,28 +83,181 @@ func (r *run) listsBut(single map[string]bool, takes func(stack []snapshot.Frame
 }
 
 // stages divides the calls of a list whose modules may have lists of their own by the function that these run: where it is
-// another, or at an earlier line than before, the next has begun. It is nil where that tells of none.
+// another, or at an earlier line than before, or where the line calls something else between, the next has begun. Blocks of which
+// nothing but their kinds tells that are divided by these. It is nil where that tells of none.
 func (r *run) stages(g *group) *group {
-	out := *g
-	out.calls, out.most = nil, 0
-	var last snapshot.FrameID
+	var parts []listed
 	for i := range g.calls {
 		c := &g.calls[i]
 		for k, row := range c.rows {
 			at := r.inListed(c, k)
-			n := len(out.calls)
-			if n == 0 || out.calls[n-1].pass != c.pass || r.apart(at, last) ||
-				at != 0 && r.s.Frames.Get(at).Line < r.s.Frames.Get(last).Line {
-				out.calls = append(out.calls, instance{pass: c.pass, depth: c.depth})
-				n++
+			if n := len(parts); n == 0 || parts[n-1].call.pass != c.pass || k == 0 && !c.follows || r.begins(&parts[n-1], at) {
+				call := instance{pass: c.pass, depth: r.depthAt(c, row), follows: k > 0 || c.follows}
+				parts = append(parts, listed{call: call, at: at})
 			}
-			out.calls[n-1].rows, last = append(out.calls[n-1].rows, row), at
+			part := &parts[len(parts)-1]
+			part.call.rows, part.last = append(part.call.rows, row), at
 		}
 	}
+	out := *g
+	out.calls, out.most = r.byKinds(parts), 0
 	if r.number(&out); out.most < 2 {
 		return nil
 	}
 	return &out
+}
+
+// stagesAt are the modules that a line calls one after another, of its groups, where some are seen to be lists of blocks, and not
+// all one list; else nil. They are numbered as the line calls them.
+func (r *run) stagesAt(groups []group) *group {
+	for i := range groups {
+		g := &groups[i]
+		if !g.list || !r.callsList(&g.calls[0]) {
+			continue
+		}
+		stages := r.stages(g)
+		if stages == nil {
+			continue
+		}
+		ofBlocks, torchs := 0, false
+		between := slices.ContainsFunc(g.calls, func(c instance) bool { return c.ordinal > 0 && !c.follows })
+		for k := range stages.calls {
+			switch c := &stages.calls[k]; {
+			case r.isTorchs(r.inListed(c, 0)):
+				torchs = true
+			case c.pass == stages.calls[0].pass:
+				ofBlocks++
+			}
+		}
+		if !between && !torchs || ofBlocks < 2 {
+			continue
+		}
+		stages.loops = !between // all of it may be one list
+		for k := range groups {
+			if k != i && slices.Equal(groups[k].around, g.around) {
+				stages.calls = append(stages.calls, groups[k].calls...)
+			}
+		}
+		sorting.Stable(stages.calls, func(a, b instance) int { return cmp.Compare(a.rows[0], b.rows[0]) })
+		for k := range stages.calls {
+			stages.calls[k].ordinal = 0
+		}
+		r.number(stages)
+		return stages
+	}
+	return nil
+}
+
+// listed is what a module in a list allocates, or several of torch's own, such as what comes before the first block.
+type listed struct {
+	call     instance
+	at, last snapshot.FrameID // of the functions that the modules run, of the first and of the last row; 0 in a list in the list
+}
+
+// begins reports whether another part than the last begins with what is allocated in a function.
+func (r *run) begins(p *listed, at snapshot.FrameID) bool {
+	if r.isTorchs(p.last) && r.isTorchs(at) {
+		return false
+	}
+	return r.apart(at, p.last) || at != 0 && r.s.Frames.Get(at).Line < r.s.Frames.Get(p.last).Line
+}
+
+// isTorchs reports whether a frame is of a module of torch's own, as convolutions, norms, and activation functions are.
+func (r *run) isTorchs(at snapshot.FrameID) bool { return at != 0 && frames.Of(r.s, at).IsLibrary() }
+
+// byKinds puts the blocks of each stage together. Where torch's own modules are in the same list as the blocks, before the first
+// or between, or the line calls something else there, the list is one of lists. In one of several stages, blocks are
+// of two kinds: the first makes the image smaller, or wider, or has no shortcut.
+func (r *run) byKinds(parts []listed) []instance {
+	var calls []instance
+	torchs := func(p listed) bool { return r.isTorchs(p.at) }
+	if !slices.ContainsFunc(parts, torchs) {
+		for i := range parts {
+			calls = append(calls, parts[i].call)
+		}
+		return calls
+	}
+	for from := 0; from < len(parts); {
+		to := from + 1
+		for to < len(parts) && parts[to].call.follows && parts[to].call.pass == parts[from].call.pass && !r.apart(parts[to].at, parts[from].at) {
+			to++
+		}
+		blocks := r.splitAlike(parts[from:to])
+		for i, first := range r.firstOfStages(blocks) {
+			if i == 0 || first {
+				calls = append(calls, blocks[i])
+				continue
+			}
+			stage := &calls[len(calls)-1]
+			stage.rows = append(stage.rows, blocks[i].rows...)
+		}
+		from = to
+	}
+	return calls
+}
+
+// splitAlike splits what several blocks allocated, of which the first ended early: they end as others do.
+func (r *run) splitAlike(parts []listed) (blocks []instance) {
+	lasting := make([][]int32, len(parts)) // rows but for what kernels work in, which differs by shape
+	ends := map[snapshot.StackID]bool{}
+	for i := range parts {
+		blocks = append(blocks, parts[i].call)
+		for _, row := range parts[i].call.rows {
+			if !r.t.Lives[row].Passing() && !r.is(row, category.Workspace) {
+				lasting[i] = append(lasting[i], row)
+			}
+		}
+		if n := len(lasting[i]); n > 0 {
+			ends[r.code(lasting[i][n-1])] = true
+		}
+	}
+	same := func(a, b int32) bool { return r.code(a) == r.code(b) }
+	for i := 0; i < len(blocks); {
+		rows := lasting[i]
+		at := slices.IndexFunc(lasting, func(other []int32) bool {
+			k := len(rows) - len(other)
+			return k > 0 && k < len(rows) && same(rows[0], rows[k]) && ends[r.code(rows[k-1])] &&
+				slices.EqualFunc(rows[k:], other, same)
+		})
+		if at < 0 {
+			i++
+			continue
+		}
+		k := len(rows) - len(lasting[at])
+		front, back := blocks[i], blocks[i]
+		n := slices.Index(front.rows, rows[k])
+		front.rows, back.rows, back.follows = front.rows[:n:n], back.rows[n:], true
+		back.depth = r.depthAt(&front, back.rows[0])
+		blocks, lasting = slices.Replace(blocks, i, i+1, front, back), slices.Replace(lasting, i, i+1, rows[:k:k], rows[k:])
+		i = 0 // what is left of it may be how others end
+	}
+	return blocks
+}
+
+// firstOfStages says of each block whether it is the first of a stage: of two kinds, that which never comes twice or does so less
+// often. Blocks that take turns, as the windows of a Swin Transformer are shifted, are of one stage.
+func (r *run) firstOfStages(blocks []instance) []bool {
+	first := make([]bool, len(blocks))
+	kinds := r.kinds(blocks)
+	names := slices.Compact(slices.Sorted(slices.Values(kinds)))
+	if len(names) != 2 {
+		return first
+	}
+	again, turns := [2]int{}, true
+	for i := 1; i < len(kinds); i++ {
+		if kinds[i] == kinds[i-1] {
+			again[slices.Index(names, kinds[i])]++
+			turns = false
+		}
+	}
+	begins := names[0]
+	if again[0] > again[1] {
+		begins = names[1]
+	}
+	for i := range first {
+		first[i] = !turns && kinds[i] == begins
+	}
+	return first
 }
 
 // goOn reports whether some calls of a list go on to a line of their function that the first, and one behind them, do not come to.
@@ -130,9 +284,9 @@ func (r *run) goOn(g *group) bool {
 // inListed is the frame of the function that the module of a call runs, or the module in a list of torch's that the call is of; 0
 // where that is a list, too.
 func (r *run) inListed(c *instance, k int) snapshot.FrameID {
-	own, first := r.stack(r.t.Lives[c.rows[k]].Stack), r.stack(r.t.Lives[c.rows[0]].Stack)
+	own := r.stack(r.t.Lives[c.rows[k]].Stack)
 	lists := 0
-	for depth := len(own) - (len(first) - c.depth) - 1; depth >= 0 && lists < 2; depth-- {
+	for depth := r.depthAt(c, c.rows[k]) - 1; depth >= 0 && lists < 2; depth-- {
 		switch {
 		case r.contains(own[depth]):
 			lists++
@@ -149,17 +303,7 @@ func (r *run) takeTurns(g *group) {
 	if len(g.calls) == 0 || !r.callsList(&g.calls[0]) {
 		return
 	}
-	kinds := make([]string, len(g.calls))
-	for i := range g.calls {
-		var stacks []snapshot.StackID
-		for _, row := range g.calls[i].rows {
-			if !r.is(row, category.Workspace) {
-				stacks = append(stacks, r.code(row))
-			}
-		}
-		slices.Sort(stacks)
-		kinds[i] = fmt.Sprint(slices.Compact(stacks))
-	}
+	kinds := r.kinds(g.calls)
 	n := 1 // kinds
 	for n < len(kinds) && kinds[n] != kinds[0] {
 		n++
@@ -183,6 +327,22 @@ func (r *run) takeTurns(g *group) {
 		l.rows = append(l.rows, g.calls[i].rows...)
 	}
 	g.calls, g.turns = lists, true
+}
+
+// kinds tells calls of modules apart by the code that allocates in them.
+func (r *run) kinds(calls []instance) []string {
+	kinds := make([]string, len(calls))
+	for i := range calls {
+		var stacks []snapshot.StackID
+		for _, row := range calls[i].rows {
+			if !r.is(row, category.Workspace) {
+				stacks = append(stacks, r.code(row))
+			}
+		}
+		slices.Sort(stacks)
+		kinds[i] = fmt.Sprint(slices.Compact(stacks))
+	}
+	return kinds
 }
 
 // callsList reports whether a call is of a list of modules.

@@ -211,12 +211,15 @@ func (r *run) joinWhere(g *group, early func(c *instance) bool) bool {
 // inCallee is the line of the function that a call runs at one of its rows, the last for -1, 0 where it is not there.
 func (r *run) inCallee(c *instance, k int) int32 {
 	row := c.rows[(k+len(c.rows))%len(c.rows)]
-	own, first := r.stack(r.t.Lives[row].Stack), r.stack(r.t.Lives[c.rows[0]].Stack)
-	around := len(first) - c.depth // frames around the call
-	if at := r.runs(own, len(own)-around); at != 0 {
+	if at := r.runs(r.stack(r.t.Lives[row].Stack), r.depthAt(c, row)); at != 0 {
 		return r.s.Frames.Get(at).Line
 	}
 	return 0
+}
+
+// depthAt is the depth of a call's line in the stack of one of its rows, counted from the innermost frame.
+func (r *run) depthAt(c *instance, row int32) int {
+	return len(r.stack(r.t.Lives[row].Stack)) - len(r.stack(r.t.Lives[c.rows[0]].Stack)) + c.depth
 }
 
 // number counts the calls of a group in each pass that keep something for it, and drops the others, as those of an
@@ -321,6 +324,9 @@ func (r *run) at(line string, descend bool) []group {
 	groups := r.modules(false, there)
 	if !descend {
 		return groups
+	}
+	if stages := r.stagesAt(groups); stages != nil {
+		return []group{*stages}
 	}
 	inner := r.modules(true, there)
 	if len(inner) > 0 {
