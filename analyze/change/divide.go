@@ -202,6 +202,7 @@ func (d *draft) units(p *pass, groups []group) []unit {
 func (d *draft) accumulate(parts int64, e *Applied) {
 	before := len(d.added)
 	columns := d.columns()
+	var open []int // what is put in and stays behind its pass, in added
 	for i := range d.passes {
 		p := &d.passes[i]
 		first := d.loopOf(p)
@@ -224,7 +225,7 @@ func (d *draft) accumulate(parts int64, e *Applied) {
 			}
 		}
 		if p.stop == whatif.Never {
-			d.repeat(p, first, before)
+			open = d.repeat(p, first, before, open)
 		}
 		for row := p.rows.from; row < p.rows.to; row++ {
 			if d.gradient(row) && d.t.Lives[row].Born >= p.begin {
@@ -302,13 +303,14 @@ func (d *draft) pile(p *pass, row int32) {
 // moment is something that begins or ends in a pass, in the order in which whatif.Edits are made.
 type moment struct {
 	event, part, turn int32 // part is 0 before the recorded operation, 1 for that, 2 behind it
-	life              int   // of those that repeat adds
+	life              int   // of those that repeat adds, or ^ that of one added before
 	ends              bool
 }
 
 // repeat puts a pass in before itself, from an event on, with the first of the lives that were added. Its gradients stay
-// until those of the pass would end.
-func (d *draft) repeat(p *pass, first int32, added int) {
+// until those of the pass would end. Gradients of passes before that are open may go on the way to the loss. It gives what is
+// open then.
+func (d *draft) repeat(p *pass, first int32, added int, open []int) []int {
 	var at []moment
 	var made []extra
 	goes, bound := d.replaced(p), d.boundAgain(p, first)
@@ -370,28 +372,38 @@ func (d *draft) repeat(p *pass, first int32, added int) {
 		made = append(made, extra{Life: whatif.Life{Born: l.Born, Like: row}, parts: 1})
 		d.drop[row] = true
 	}
-	own := slices.DeleteFunc(d.added[added:], func(x extra) bool { // gradients of passes before that go on the way to the loss
-		gone := x.Born < first && x.Freed > first && x.Freed < p.begin && x.Until == 0 && d.gradient(x.Like)
-		if gone {
-			at = append(at, moment{x.Freed, 2, 0, len(made), true})
-			made = append(made, x)
+	open = slices.DeleteFunc(open, func(i int) bool {
+		x := &d.added[i]
+		goes := x.Born < first && x.Freed > first && x.Freed < p.begin
+		if goes {
+			at = append(at, moment{x.Freed, 2, 0, ^i, true})
 		}
-		return gone
+		return goes
 	})
-	d.added = d.added[:added+len(own)]
 	sorting.Stable(at, func(a, b moment) int {
 		return cmp.Or(cmp.Compare(a.event, b.event), cmp.Compare(a.part, b.part), cmp.Compare(a.turn, b.turn))
 	})
 	d.turnFirst(first, int32(len(at)))
 	for i, m := range at {
-		x := &made[m.life]
+		var x *extra
+		if m.life < 0 {
+			x = &d.added[^m.life]
+		} else {
+			x = &made[m.life]
+		}
 		if turn := int32(i) + 1; m.ends {
 			x.Freed, x.Until = first, turn
 		} else {
 			x.Born, x.Turn = first, turn
 		}
 	}
+	for i := range made {
+		if made[i].Until == 0 && d.gradient(made[i].Like) {
+			open = append(open, len(d.added)+i)
+		}
+	}
 	d.added = append(d.added, made...)
+	return open
 }
 
 // loopOf is the event at which a pass begins anew for the next batch. The first begins with the recording, and makes

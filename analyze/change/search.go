@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/finding"
@@ -61,6 +63,8 @@ const (
 	// allowance is for how many times its input such a search may work: a replay takes up to a tenth of what is allowed.
 	mostSets  = 20
 	allowance = 5
+	// atOnce bounds the sets that are replayed at a time, and with that the memory that this takes.
+	atOnce = 2
 )
 
 // Candidates are the changes that are worth a try where nobody names any: those that one process can make by itself and
@@ -227,20 +231,50 @@ type searcher struct {
 
 // singles tries each change by itself.
 func (s *searcher) singles(ctx context.Context, changes []Change) error {
+	sets := make([][]Change, len(changes))
 	for i := range changes {
-		stage.At(ctx, stage.Trying, i, len(changes))
-		set, err := s.try(ctx, changes[i:i+1])
+		sets[i] = changes[i : i+1]
+	}
+	for i, t := range s.tries(ctx, sets) {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case err != nil:
-			s.found.Refused = append(s.found.Refused, Refused{Change: changes[i].Text, Err: err})
+		case t.err != nil:
+			s.found.Refused = append(s.found.Refused, Refused{Change: changes[i].Text, Err: t.err})
 			continue
 		}
-		s.usable, s.costs = append(s.usable, changes[i]), append(s.costs, set.rank())
-		s.keep(changes[i:i+1], set)
+		s.usable, s.costs = append(s.usable, changes[i]), append(s.costs, t.set.rank())
+		s.keep(sets[i], t.set)
 	}
 	return nil
+}
+
+// trial is what came of a set of changes.
+type trial struct {
+	set *Set
+	err error
+}
+
+// tries makes and replays sets of changes, some at a time, and gives what came of them in their order.
+func (s *searcher) tries(ctx context.Context, sets [][]Change) iter.Seq2[int, trial] {
+	return func(yield func(int, trial) bool) {
+		done := 0
+		for some := range slices.Chunk(sets, atOnce) {
+			stage.At(ctx, stage.Trying, done, len(sets))
+			trials := make([]trial, len(some))
+			var group sync.WaitGroup
+			for i := range some {
+				group.Go(func() { trials[i].set, trials[i].err = s.try(ctx, some[i]) })
+			}
+			group.Wait()
+			for i := range trials {
+				if !yield(done+i, trials[i]) {
+					return
+				}
+			}
+			done += len(some)
+		}
+	}
 }
 
 // try makes a set of changes and replays it.
@@ -287,27 +321,27 @@ func (s *searcher) sets(ctx context.Context, most int) error {
 	sorting.Stable(all, func(a, b some) int {
 		return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(len(a.of), len(b.of)))
 	})
-	tried := 0
-	for _, b := range all {
-		if s.best != nil && b.cost >= s.least {
+	if k := slices.IndexFunc(all, func(b some) bool { return s.best != nil && b.cost >= s.least }); k >= 0 {
+		all = all[:k]
+	}
+	s.found.All = len(all) <= most
+	sets := make([][]Change, min(len(all), most))
+	for k := range sets {
+		for _, i := range all[k].of {
+			sets[k] = append(sets[k], s.usable[i])
+		}
+	}
+	for k, t := range s.tries(ctx, sets) {
+		if s.best != nil && all[k].cost >= s.least {
+			s.found.All = true
 			return nil
 		}
-		if tried == most {
-			s.found.All = false
-			return s.strongest(ctx)
+		if t.err != nil {
+			return t.err
 		}
-		var set []Change
-		for _, i := range b.of {
-			set = append(set, s.usable[i])
-		}
-		stage.At(ctx, stage.Trying, tried, min(len(all), most))
-		tried++
-		out, err := s.try(ctx, set)
-		if err != nil {
-			return err
-		}
-		s.keep(set, out)
+		s.keep(sets[k], t.set)
 	}
+	s.found.All = s.found.All || s.best != nil && all[len(sets)].cost >= s.least
 	return s.strongest(ctx)
 }
 
