@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -141,7 +142,20 @@ func (d *draft) before(event int32) int32 {
 	if i == 0 || d.t.Lives[i-1].Born < 1 {
 		return d.nodes[event-1]
 	}
-	return d.nodes[d.t.Lives[i-1].Born-1]
+	begin := d.nodes[d.t.Lives[i-1].Born-1]
+	// A product gets what the node before it made, where that had nothing to free: it goes when both gradients are there.
+	gradient, given := false, false
+	for row := i - 1; row >= 0 && d.t.Lives[row].Born > begin; row-- {
+		switch end := d.end(int32(row)); {
+		case d.gradient(int32(row)):
+			gradient = true
+		case end > event:
+			given = true
+		case gradient && given && end > d.t.Lives[i-1].Born && !d.is(int32(row), category.Workspace):
+			return d.t.Lives[row].Born
+		}
+	}
+	return begin
 }
 
 // unpacked is the event after which what a hook unpacked for a node is gone that lets go at an event of what it saved itself: the

@@ -68,11 +68,30 @@ func (d *draft) dropped(row int32) (event int32, depth int) {
 			at, made = last, max(made, last+1)
 		case by.saver > x.last || by.several:
 			return d.returned(last), depth
+		case d.sums(row, depth):
+			return d.returned(d.addedTo(row, depth, x.last, last)), depth
 		default:
 			return d.returned(x.last), depth
 		}
 	}
 	return d.returned(max(at, made-1)), -1
+}
+
+// addedTo is the row that a function makes next as it made one, behind another up to the last: what adds two to make a row does so
+// again, as the residual stream of a transformer, which a variable holds on the way, is added to. Where it does not, it is that other.
+func (d *draft) addedTo(row int32, depth int, behind, last int32) int32 {
+	for next := behind + 1; next <= last; next++ {
+		if d.sizes[next] == d.sizes[row] && d.sums(next, depth) {
+			return next
+		}
+	}
+	return behind
+}
+
+// sums reports whether a function at a depth from outside makes a row by an operation of its own.
+func (d *draft) sums(row int32, depth int) bool {
+	own := d.stack(d.code(row))
+	return len(own)-1 == depth && !frames.Of(d.s, own[0]).IsLibrary() && d.phase(row) == inProgram
 }
 
 // onLine reports whether the line that a function has at a depth from outside allocates a row.
