@@ -182,17 +182,60 @@ func (d *draft) inBackward(e *Applied) {
 		}
 	}
 	defer func() { e.params /= max(len(d.passes), 1) }()
+	states := d.statesOf()
 	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
 		if !d.gradient(row) {
 			continue
 		}
 		at := d.complete(row)
+		if at+1 < d.end(row) && d.t.Trace.Action(int(at)+1) == snapshot.FreeCompleted {
+			at++ // what the node lets go of is given back before the step
+		}
 		if d.until(row, at) {
 			e.count(d.run, row)
 			e.params++
 		}
+		turn := d.turn(at, int32(len(states[row])))
+		for i, state := range states[row] {
+			d.add(state, at, d.last(state)).Turn = turn + int32(i)
+			d.drop[state] = true
+		}
 		d.inTurn(temps[d.sizes[row]], at)
 	}
+}
+
+// statesOf gives for gradients the states that the first step makes for their parameters, as far as sizes tell: those of parameters of
+// one size are alike.
+func (d *draft) statesOf() map[int32][]int32 {
+	out := map[int32][]int32{}
+	for i := range d.calls {
+		c := &d.calls[i]
+		states := map[int64][]int32{}
+		for row := c.rows.from; row < c.rows.to; row++ {
+			if d.is(row, category.OptimizerState) && !d.drop[row] && d.last(row) > c.next {
+				states[d.sizes[row]] = append(states[d.sizes[row]], row)
+			}
+		}
+		if len(states) == 0 {
+			continue
+		}
+		gradients := map[int64][]int32{}
+		for row := int32(0); row < c.rows.from; row++ {
+			if d.gradient(row) && d.end(row) >= c.first {
+				gradients[d.sizes[row]] = append(gradients[d.sizes[row]], row)
+			}
+		}
+		for n, of := range gradients {
+			each := len(states[n]) / len(of)
+			if each*len(of) != len(states[n]) {
+				continue
+			}
+			for k, row := range of {
+				out[row] = states[n][k*each : (k+1)*each]
+			}
+		}
+	}
+	return out
 }
 
 // inTurn puts lives like rows in at one event, which come and go in the order in which those do.

@@ -37,6 +37,7 @@ type run struct {
 	kept []bool // by stack, whether a pass keeps what it allocates
 	// guessed says that no backward pass told what is kept, see guess.
 	guessed bool
+	ended   []int32         // by event, 1 + the row that it ends
 	nodes   []int32         // by event, the last event at which a node of a backward pass was over, see findNodes
 	brief   map[int32]bool  // rows that look like gradients and are none, see findBrief
 	parts   map[int32]int32 // by the row of a gradient, that of what is added to it last, see findParts
@@ -403,15 +404,15 @@ func (r *run) is(row int32, of category.Category) bool {
 // findNodes finds where nodes of the backward passes end. A node allocates what it gives on, then frees what it got and
 // what was saved for it. What is freed with nothing else freed since it was allocated was its own.
 func (r *run) findNodes() {
-	ended := make([]int32, r.t.Trace.Len()) // by event, 1 + the row that it ends
+	r.ended = make([]int32, r.t.Trace.Len())
 	for row := range r.t.Lives {
 		if e := r.t.Lives[row].GivenUp(); e >= 0 {
-			ended[e] = int32(row) + 1
+			r.ended[e] = int32(row) + 1
 		}
 	}
-	r.nodes = make([]int32, len(ended))
+	r.nodes = make([]int32, len(r.ended))
 	last, passes := int32(-1), r.passes
-	for e, row := range ended {
+	for e, row := range r.ended {
 		if len(passes) > 0 && int(passes[0].begin) == e {
 			last, passes = int32(e)-1, passes[1:]
 		}
@@ -439,7 +440,31 @@ func (r *run) complete(row int32) int32 {
 			over = e
 		}
 	}
-	return over
+	return max(over, min(r.summedUp(row, over), r.end(row)))
+}
+
+// summedUp is the event after which what a node of a backward pass gives on, which makes a gradient too and is over, is added to what
+// others gave on: the two go as soon as their sum is there; -1 where they are not. It comes before any gradient is added to its
+// parameter's (evaluate_function).
+func (r *run) summedUp(gradient, over int32) int32 {
+	sum := r.lastBefore(over) + 1
+	if int(sum) >= len(r.t.Lives) {
+		return -1
+	}
+	n, at, begin := r.t.Lives[sum].Requested, r.t.Lives[sum].Born, r.nodes[r.t.Lives[gradient].Born-1]
+	const both = 2
+	given, gone := false, 0
+	for e := at + 1; int(e) < len(r.ended) && r.t.Trace.Action(int(e)) != snapshot.Alloc; e++ {
+		row := r.ended[e] - 1
+		if row < 0 || r.t.Lives[row].Requested != n || r.phase(row) != inBackward {
+			continue
+		}
+		given = given || r.t.Lives[row].Born > begin && r.t.Lives[row].Born < over
+		if gone++; given && gone == both {
+			return e
+		}
+	}
+	return -1
 }
 
 // nodeOver is the event after which the node of a backward pass is over that made a row.
