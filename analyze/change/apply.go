@@ -410,8 +410,13 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 	}
 	if out := map[string][]group{}; everything {
 		for i := range kept {
-			out[everyList] = append(out[everyList], kept[i].group)
-			if kept[i].loops {
+			g := kept[i].group
+			if g.bodies != nil {
+				g.calls, g.most = g.bodies, 0
+				d.number(&g)
+			}
+			out[everyList] = append(out[everyList], g)
+			if g.loops || g.bodies != nil {
 				a.assumeOnce(OneOfLists)
 			}
 		}

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Stacks have no names of modules (snapshot/SPEC.md 2.9): a module is known by the line that calls it. One line in a
@@ -27,6 +29,8 @@ type group struct {
 	outer *group
 	loops bool // the modules call others in loops of their own, which may be meant
 	turns bool // the modules are lists, see takeTurns
+	// bodies are the turns of the loops that the modules have, where each is several statements; nil where they have none.
+	bodies []instance
 }
 
 // instance is a module's call on the way to a pass.
@@ -160,33 +164,88 @@ func (r *run) apart(a, b snapshot.FrameID) bool {
 	return r.functions[a] != r.functions[b] || max(lines, -lines) > longFunction
 }
 
-// join puts calls together that are one: code that runs a function twice in one statement, as in f(g(f(x))), is back
-// where it began without a new call. Then some calls end in the statement in which the next begins, and only the last of
-// so many goes on to the end of the function, or of the statement where that is all of it.
+// join puts calls together that are one: code that runs a function twice in one statement, as in f(g(f(x))), or modules of its own in
+// a loop, is back where it began without a new call. Modules of one class have as many such parts each; those of a class of which
+// nothing tells have as many as the others.
 func (r *run) join(g *group) {
-	if len(g.calls) == 0 {
+	var joined []instance
+	var alone [][]instance
+	most := 0
+	for _, calls := range r.byClass(g.calls) {
+		whole, parts := r.joinOne(calls)
+		if parts < 2 || len(whole) < 2 || whole[1].pass != whole[0].pass { // one of all may be the last of a list
+
+			alone = append(alone, calls)
+			continue
+		}
+		joined = append(joined, whole...)
+		most = max(most, parts)
+	}
+	if len(joined) == 0 {
 		return
 	}
-	var end int32
-	for i := range g.calls {
-		end = max(end, r.inCallee(&g.calls[i], -1))
+	for _, calls := range alone {
+		whole, parts := r.joinWhere(calls, func(k int) bool { return k%most < most-1 })
+		if parts != most {
+			whole = calls
+		}
+		joined = append(joined, whole...)
 	}
-	lastOf := func(c *instance) snapshot.StackID { return r.code(c.rows[len(c.rows)-1]) }
-	over := lastOf(&g.calls[len(g.calls)-1])
-	if !r.joinWhere(g, func(c *instance) bool { return r.inCallee(c, -1) < end }) {
-		r.joinWhere(g, func(c *instance) bool { return lastOf(c) != over })
+	sorting.Stable(joined, func(a, b instance) int { return cmp.Compare(a.rows[0], b.rows[0]) })
+	for i := 1; i < len(g.calls); i++ {
+		a, b := &g.calls[i-1], &g.calls[i]
+		if b.follows && r.inCallee(a, 0) == r.inCallee(b, 0) && r.inCallee(a, 0) < r.inCallee(a, -1) {
+			g.bodies = g.calls
+			break
+		}
 	}
+	g.calls = joined
 }
 
-// joinWhere joins calls that end early with those behind, and says whether it did.
-func (r *run) joinWhere(g *group, early func(c *instance) bool) bool {
-	var joined []instance
-	parts, most := 0, 0 // of the call
-	for i := range g.calls {
-		c := &g.calls[i]
+// byClass tells calls of one line apart by the classes whose functions they run. Those of each follow on one another where nothing
+// else, another class neither, is between.
+func (r *run) byClass(calls []instance) [][]instance {
+	var out [][]instance
+	last := -1
+	for _, c := range calls {
+		k := slices.IndexFunc(out, func(of []instance) bool { return !r.apart(r.first(&of[0]), r.first(&c)) })
+		if k < 0 {
+			k, out = len(out), append(out, nil)
+		}
+		c.follows = c.follows && k == last
+		out[k], last = append(out[k], c), k
+	}
+	return out
+}
+
+// first is the frame of the function that a call runs at its first row.
+func (r *run) first(c *instance) snapshot.FrameID { return r.runs(r.stack(r.code(c.rows[0])), c.depth) }
+
+// joinOne joins the calls of one class, and gives how many parts each then has. Some calls end in the statement in which the next
+// begins, and only the last of so many goes on to the end of the function, or of the statement where that is all of it.
+func (r *run) joinOne(calls []instance) ([]instance, int) {
+	var end int32
+	for i := range calls {
+		end = max(end, r.inCallee(&calls[i], -1))
+	}
+	joined, parts := r.joinWhere(calls, func(k int) bool { return r.inCallee(&calls[k], -1) < end })
+	if parts < 2 {
+		lastOf := func(c *instance) snapshot.StackID { return r.code(c.rows[len(c.rows)-1]) }
+		over := lastOf(&calls[len(calls)-1])
+		joined, parts = r.joinWhere(calls, func(k int) bool { return lastOf(&calls[k]) != over })
+	}
+	return joined, parts
+}
+
+// joinWhere joins calls that end early with those behind, and gives how many parts each then has: 1 for none, 0 where some calls end
+// elsewhere, so that nothing tells.
+func (r *run) joinWhere(calls []instance, early func(k int) bool) (joined []instance, most int) {
+	parts := 0 // of the call
+	for i := range calls {
+		c := &calls[i]
 		if i > 0 {
-			before := &g.calls[i-1]
-			if c.follows && early(before) && r.inCallee(before, -1) == r.inCallee(c, 0) {
+			before := &calls[i-1]
+			if c.follows && early(i-1) && r.inCallee(before, 0) == r.inCallee(c, 0) {
 				parts++
 				joined[len(joined)-1].rows = append(joined[len(joined)-1].rows, c.rows...)
 				continue
@@ -194,18 +253,20 @@ func (r *run) joinWhere(g *group, early func(c *instance) bool) bool {
 			if most == 0 {
 				most = parts
 			}
-			if parts != most || early(before) {
-				return false // some calls end elsewhere, so that nothing tells
+			if parts != most || early(i-1) && c.follows {
+				return nil, 0
 			}
 		}
 		parts = 1
 		joined = append(joined, instance{rows: slices.Clone(c.rows), pass: c.pass, depth: c.depth, follows: c.follows})
 	}
-	if parts != most || most == 1 {
-		return false
+	if most == 0 {
+		most = parts
 	}
-	g.calls = joined
-	return true
+	if parts != most {
+		return nil, 0
+	}
+	return joined, most
 }
 
 // inCallee is the line of the function that a call runs at one of its rows, the last for -1, 0 where it is not there.
