@@ -347,7 +347,7 @@ func (d *draft) offloadSaved(e *Applied) {
 			}
 		}
 		for _, n := range d.products(p) {
-			d.add(n.gradient, n.from, n.to)
+			d.add(n.gradient, n.from, max(d.unpacked(n.to), n.from))
 			e.moved += d.sizes[n.gradient]
 		}
 	}
@@ -397,7 +397,7 @@ func (d *draft) usesOf(p *pass, saved []int32) map[int32][]span {
 				next = row
 			}
 		}
-		if next >= 0 && d.end(next) > n.to {
+		if next >= 0 && d.lastBefore(d.end(next)) > d.lastBefore(n.to) {
 			out[next] = append(out[next], n.span)
 		}
 	}
