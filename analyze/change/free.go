@@ -206,7 +206,7 @@ func (d *draft) operationOf(row int32) int32 {
 	to := d.operation(row).to
 	if !frames.Of(d.s, own[0]).IsLibrary() && !d.byproduct(row) {
 		over := row + 1
-		for over < to && d.byproduct(over) {
+		for over < to && (d.byproduct(over) || d.worksIn(over)) {
 			over++
 		}
 		to = over
@@ -258,7 +258,7 @@ func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool
 			x.over = next + 1
 		case behind == 0:
 			behind, first = line, code
-		case line != behind || d.anew(first, before, code, true):
+		case line != behind || !d.contains(d.runs(stack, len(stack)-1-depth)) && d.anew(first, before, code, true):
 			return x
 		}
 		x.last = next
