@@ -70,6 +70,9 @@ type law struct {
 	// what its part goes with.
 	rest float64
 	from Point
+	// Full is the law of sizes that are padded to the longest of a batch, from twice the batch on: some of it is about as long as any
+	// there is. It is nil for others.
+	full *law
 	// Parted is the size where code works in parts: the size may never be more. It is 0 for others.
 	parted int64
 	// Size is the law of what is computed, 0 for no request; nil for others.
@@ -101,6 +104,10 @@ func (l *law) at(p Point) int64 { return l.turned(p, 1) }
 func (l *law) turned(p Point, times float64) int64 {
 	if l.size != nil {
 		return l.size(p)
+	}
+	const twice = 2
+	if l.full != nil && float64(l.full.parts[0].of(p)) >= twice*float64(l.full.parts[0].of(l.full.from)) {
+		return l.full.at(p)
 	}
 	var n float64
 	for i := range l.parts {

@@ -228,6 +228,9 @@ type observed struct {
 	rows        float64
 	unproven    int
 	laws        map[int32]bool // those that are not proven
+	// What divides all sizes, and the largest, of this recording and of the other.
+	unit, itsUnit int64
+	top, itsTop   int64
 }
 
 // varies reports whether the sizes of a slot depend on the data. Where they differ too much the slot is not one call: the
@@ -292,18 +295,23 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term) {
 		}
 	}
 	m.depends = good*uneven > total
+	padded := steps && m.isPadded(of, others[far].At, all)
 	type class struct {
-		slot slot
-		size float64
-		its  float64
+		slot  slot
+		size  float64
+		its   float64
+		known int32 // the law where it is sound, else -1
 	}
 	made := map[class]int32{}
 	for row := m.bounds[0]; row < len(m.of); row++ {
 		v := of[slots[row]]
-		if !v.varies(steps) || m.sound(m.of[row]) {
+		if !v.varies(steps) || m.sound(m.of[row]) && !padded {
 			continue
 		}
-		k := class{slots[row], size(row), 0}
+		k := class{slots[row], size(row), 0, -1}
+		if m.sound(m.of[row]) {
+			k.known = m.of[row]
+		}
 		if !steps {
 			k.its = its(row)
 		}
@@ -322,11 +330,26 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term) {
 				}
 				least, most = min(mean/n/size(row), 1), max(mean/n/size(row), 1)
 			}
-			l := along(t, int64(mean/n), m.At)
-			l.kind, l.rest, l.from = estimated, size(row)-mean/n, m.At
-			m.chance = true
-			l.low = along(t, int64(size(row)*least/most), m.At)
-			l.high = along(t, int64(size(row)*most/least), m.At)
+			var l *law
+			if k.known >= 0 {
+				known := *m.laws[k.known]
+				l = &known
+			} else {
+				l = along(t, int64(mean/n), m.At)
+				l.kind, l.rest = estimated, size(row)-mean/n
+				m.chance = true
+				l.low = along(t, int64(size(row)*least/most), m.At)
+				l.high = along(t, int64(size(row)*most/least), m.At)
+			}
+			l.from = m.At
+			if padded && t.degree() == 1 {
+				top := max(float64(v.top), float64(v.itsTop)*float64(t.of(m.At))/float64(t.of(others[far].At)))
+				if l.full = along(t, int64(top), m.At); t.of(m.At) < t.of(others[far].At) {
+					l.full.from = others[far].At
+				} else {
+					l.full.from = m.At
+				}
+			}
 			id = int32(len(m.laws))
 			made[k] = id
 			m.laws, m.seen = append(m.laws, l), append(m.seen, m.seen[m.of[row]])
@@ -335,12 +358,36 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term) {
 	}
 }
 
+// isPadded reports whether most of what depends on the data is padded, see observed.
+func (m *model) isPadded(of map[slot]*observed, other Point, all []term) bool {
+	var yes, no int64
+	for _, v := range of {
+		if !v.varies(true) {
+			continue
+		}
+		t := nearestTerm(all, m.At, other, math.Exp(v.logs/max(v.pairs, 1)))
+		if v.term != nil {
+			t = *v.term
+		}
+		switch bytes := int64(v.own / v.rows); {
+		case t.degree() != 1:
+		case v.padded(t.of(m.At), t.of(other)):
+			yes += bytes
+		default:
+			no += bytes
+		}
+	}
+	return yes > no
+}
+
 // add adds a row.
 func (v *observed) add(m *model, row int, size, its func(int) float64, steps bool) {
 	q := size(row) / size(int(v.row))
 	v.least, v.most = min(v.least, q), max(v.most, q)
 	v.own += size(row)
 	v.rows++
+	v.unit, v.top = gcd(v.unit, int64(size(row))), max(v.top, int64(size(row)))
+	v.itsUnit, v.itsTop = gcd(v.itsUnit, int64(its(row))), max(v.itsTop, int64(its(row)))
 	if n, was := its(row), its(int(v.row)); n > 0 {
 		if was > 0 {
 			v.least, v.most = min(v.least, n/was), max(v.most, n/was)
@@ -356,6 +403,27 @@ func (v *observed) add(m *model, row int, size, its func(int) float64, steps boo
 	case len(l.parts) == 1:
 		v.term = &l.parts[0].term
 	}
+}
+
+// gcd is the greatest common divisor of two numbers, of which 0 is divided by all.
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// padded reports whether sizes that depend on the data are so many times a number of the batch, as where all of it is padded to the
+// longest: what divides the sizes of both recordings goes so often into what divides those of one as its batch has more.
+func (v *observed) padded(batch, its int64) bool {
+	if v.itsUnit == 0 || batch == its {
+		return false
+	}
+	const byChance = 50 // sums are so in one of so many cases, at most
+	both, common := gcd(v.unit, v.itsUnit), gcd(batch, its)
+	factor, itsFactor := batch/common, its/common
+	return v.unit/both%factor == 0 && v.itsUnit/both%itsFactor == 0 &&
+		math.Pow(float64(factor), v.rows)*math.Pow(float64(itsFactor), v.pairs) > byChance
 }
 
 // sound reports whether a law is proven also where sizes depend on the data: there two of them are now and then in the ratio
