@@ -33,6 +33,10 @@ func (r *run) listsIn(takes func(stack []snapshot.FrameID, depth int) bool) []gr
 	for i := range groups {
 		outer, but := groups[i], maps.Clone(single)
 		stages, inner := r.stages(&outer), false
+		if stages == nil && !r.callsList(&outer.calls[0]) {
+			whole := outer
+			stages = &whole // modules of the program's own, each with a list
+		}
 		same := func(inner group) bool {
 			// Of modules that lists have by turns each list is one; else a list may have been divided where kinds of modules come again.
 			if !inner.inside(&outer) || inner.most > outer.most && (outer.turns || !r.callsList(&outer.calls[0])) {

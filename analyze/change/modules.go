@@ -168,6 +168,7 @@ func (r *run) apart(a, b snapshot.FrameID) bool {
 // a loop, is back where it began without a new call. Modules of one class have as many such parts each; those of a class of which
 // nothing tells have as many as the others.
 func (r *run) join(g *group) {
+	r.joinTurns(g)
 	var joined []instance
 	var alone [][]instance
 	most := 0
@@ -198,6 +199,33 @@ func (r *run) join(g *group) {
 			g.bodies = g.calls
 			break
 		}
+	}
+	g.calls = joined
+}
+
+// joinTurns puts calls together that begin where others have turns of a loop of their own, as the blocks of a first stage, which has
+// nothing before them.
+func (r *run) joinTurns(g *group) {
+	turns := map[snapshot.StackID]bool{} // code that some call begins anew with
+	for i := range g.calls {
+		c := &g.calls[i]
+		seen := map[snapshot.StackID]bool{}
+		for k, row := range c.rows[1:] {
+			if code := r.code(row); code != r.code(c.rows[k]) && code != r.code(c.rows[0]) {
+				turns[code] = turns[code] || seen[code] && r.back(r.code(c.rows[k]), code, false)
+				seen[code] = true
+			}
+		}
+	}
+	var joined []instance
+	for i := range g.calls {
+		c := &g.calls[i]
+		if i > 0 && c.follows && turns[r.code(c.rows[0])] && r.code(c.rows[0]) == r.code(g.calls[i-1].rows[0]) {
+			last := &joined[len(joined)-1]
+			last.rows = append(last.rows[:len(last.rows):len(last.rows)], c.rows...)
+			continue
+		}
+		joined = append(joined, *c)
 	}
 	g.calls = joined
 }
