@@ -35,7 +35,7 @@ type autocast struct {
 	forward      []int32        // results of operations on the way to the pass
 	narrow, wide map[int32]bool // rows of 16 bits, and of losses
 	products     []product16
-	normed       map[int32]bool // what norms are given
+	normed       map[int32]bool // what norms are given, or scaled
 	own          map[int32]bool // results that operations save themselves, in 32 bits
 }
 
@@ -88,6 +88,8 @@ func (x *autocast) types() {
 			half = half && (seen && was || !seen && group)
 		case last >= 0 && x.appends(last, row):
 			half = false
+		case last >= 0 && !other && x.scaled(last) && !x.isProduct(row):
+			half, x.normed[last] = false, true
 		case other: // of what the program multiplies itself
 			half = true
 			x.products = append(x.products, product16{row, false})
@@ -110,6 +112,17 @@ func (x *autocast) appends(last, row int32) bool {
 	const part = 8
 	had, has := x.t.Lives[last].Requested, x.t.Lives[row].Requested
 	return has > had && has-had <= had/part && x.convolves(x.t.Lives[last].Stack)
+}
+
+// scaled reports whether what reads a row for backward multiplies it by a vector that is learned, as the scale of a layer is: those
+// have 32 bits.
+func (x *autocast) scaled(row int32) bool {
+	const vector, rows = 64 << 10, 64
+	if !x.saved(x.pass, row) {
+		return false
+	}
+	grad := x.gradientAt(x.end(row))
+	return grad >= 0 && x.t.Lives[grad].Requested <= vector && x.t.Lives[grad].Requested*rows <= x.t.Lives[row].Requested
 }
 
 // norm reports whether a row is what a norm of torch's is given that saves it, and whether that is one of groups.
