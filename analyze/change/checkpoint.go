@@ -80,9 +80,9 @@ type part struct {
 	back  bool    // its backward begins before the recording stops
 }
 
-// small is how many times smaller than the largest block of a call what comes out may be: masks and statistics are
-// not it.
-const small = 16
+// small is how many times smaller than the largest block of a call what comes out may be, as by attention whose scores are kept:
+// losses on the way are not it.
+const small = 1024
 
 // parts looks at a call. Of one of which backward needs nothing, nothing is saved.
 func (d *draft) parts(c *instance) (x part) {
@@ -100,7 +100,7 @@ func (d *draft) parts(c *instance) (x part) {
 		}
 	}
 	for i := len(c.rows) - 1; i >= 0 && x.out < 0; i-- {
-		if row := c.rows[i]; d.end(row) > next && d.sizes[row]*small >= most {
+		if row := c.rows[i]; d.end(row) > next && d.sizes[row]*small >= most && !d.byproduct(row) {
 			x.out = row
 		}
 	}
