@@ -84,8 +84,12 @@ func (d *draft) cast() map[int32]bool {
 			d.add(n.scaled, d.t.Lives[n.square].Born, end)
 			d.add(n.scaled, born, over).parts = 2
 			d.until(n.scaled, born)
+			from := over
+			if over < p.begin { // its weight is frozen, and nothing tells where its backward begins
+				from = max(p.begin, end-ofNorm)
+			}
 			for row := p.rows.from; row < p.rows.to; row++ {
-				if l := &d.t.Lives[row]; l.Born > over && l.Born <= end && d.end(row) <= end &&
+				if l := &d.t.Lives[row]; l.Born > from && l.Born <= end && d.end(row) <= end &&
 					l.Requested == d.t.Lives[n.square].Requested {
 					wide[row] = true
 				}
@@ -95,12 +99,14 @@ func (d *draft) cast() map[int32]bool {
 	return wide
 }
 
+// ofNorm is how many events the backward of a norm takes at most.
+const ofNorm = 64
+
 // inputOf is the row of a norm's input, where backward lets go of it next to the norm's own; -1 where that is not seen.
 func (d *draft) inputOf(p *pass, n norm, from int32) int32 {
-	const near = 64 // events
 	x := int32(-1)
 	for row := n.square - 1; row >= p.rows.from; row-- {
-		if e := d.end(row); d.t.Lives[row].Requested == d.t.Lives[n.square].Requested && e >= from && e < from+near &&
+		if e := d.end(row); d.t.Lives[row].Requested == d.t.Lives[n.square].Requested && e >= from && e < from+ofNorm &&
 			(x < 0 || e < d.end(x)) {
 			x = row
 		}
