@@ -36,6 +36,7 @@ type Applied struct {
 	params     int   // parameters that one step of an optimizer updates
 	leaves     int64 // let go of in one pass, that it may need all the same
 	stays      int64 // kept in one pass, that may go
+	recast     int64 // what losses may have in 32 bits all the same
 }
 
 // Assumption is something that the file does not tell.
@@ -198,6 +199,7 @@ func (d *draft) applyType(c *Change, a *Applied, refuse refusal) error {
 		a.assume(Autocast)
 	case saved || c.all:
 		wide := d.cast()
+		a.recast = d.recast(wide)
 		d.narrow(func(row int32) bool { return !wide[row] && of(row) }, a)
 		if len(wide) > 0 {
 			a.assume(Casts)
