@@ -80,7 +80,8 @@ func (d *draft) dropped(row int32) (event int32, depth int) {
 // addedTo is the row that a function makes next as it made one, behind another up to the last: what adds two to make a row does so
 // again, as the residual stream of a transformer, which a variable holds on the way, is added to. Where it does not, it is that other.
 func (d *draft) addedTo(row int32, depth int, behind, last int32) int32 {
-	for next := behind + 1; next <= last; next++ {
+	const far = 4096 // rows
+	for next := behind + 1; next <= min(last, behind+far); next++ {
 		if d.sizes[next] == d.sizes[row] && d.sums(next, depth) {
 			return next
 		}

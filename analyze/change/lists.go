@@ -202,6 +202,7 @@ func (r *run) byKinds(parts []listed) []instance {
 
 // splitAlike splits what several blocks allocated, of which the first ended early: they end as others do.
 func (r *run) splitAlike(parts []listed) (blocks []instance) {
+	const many = 256                       // more are no blocks of a network
 	lasting := make([][]int32, len(parts)) // rows but for what kernels work in, which differs by shape
 	ends := map[snapshot.StackID]bool{}
 	for i := range parts {
@@ -216,7 +217,7 @@ func (r *run) splitAlike(parts []listed) (blocks []instance) {
 		}
 	}
 	same := func(a, b int32) bool { return r.code(a) == r.code(b) }
-	for i := 0; i < len(blocks); {
+	for i := 0; i < len(blocks) && len(parts) <= many; {
 		rows := lasting[i]
 		at := slices.IndexFunc(lasting, func(other []int32) bool {
 			k := len(rows) - len(other)

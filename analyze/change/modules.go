@@ -174,8 +174,8 @@ func (r *run) join(g *group) {
 	most := 0
 	for _, calls := range r.byClass(g.calls) {
 		whole, parts := r.joinOne(calls)
-		if parts < 2 || len(whole) < 2 || whole[1].pass != whole[0].pass { // one of all may be the last of a list
-
+		if parts < 2 || len(whole) < 2 || whole[1].pass != whole[0].pass {
+			// One module of all calls may be a list whose last is another.
 			alone = append(alone, calls)
 			continue
 		}
@@ -221,8 +221,7 @@ func (r *run) joinTurns(g *group) {
 	for i := range g.calls {
 		c := &g.calls[i]
 		if i > 0 && c.follows && turns[r.code(c.rows[0])] && r.code(c.rows[0]) == r.code(g.calls[i-1].rows[0]) {
-			last := &joined[len(joined)-1]
-			last.rows = append(last.rows[:len(last.rows):len(last.rows)], c.rows...)
+			joined[len(joined)-1].rows = append(joined[len(joined)-1].rows, c.rows...)
 			continue
 		}
 		joined = append(joined, *c)
@@ -230,14 +229,17 @@ func (r *run) joinTurns(g *group) {
 	g.calls = joined
 }
 
-// byClass tells calls of one line apart by the classes whose functions they run. Those of each follow on one another where nothing
-// else, another class neither, is between.
+// byClass tells calls of one line apart by the classes whose functions they run, up to so many. Those of each follow on one another
+// where nothing else, another class neither, is between.
 func (r *run) byClass(calls []instance) [][]instance {
+	const many = 64
 	var out [][]instance
 	last := -1
 	for _, c := range calls {
 		k := slices.IndexFunc(out, func(of []instance) bool { return !r.apart(r.first(&of[0]), r.first(&c)) })
-		if k < 0 {
+		if k < 0 && len(out) == many {
+			k = many - 1
+		} else if k < 0 {
 			k, out = len(out), append(out, nil)
 		}
 		c.follows = c.follows && k == last

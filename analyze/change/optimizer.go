@@ -208,6 +208,8 @@ func (d *draft) inBackward(e *Applied) {
 // one size are alike.
 func (d *draft) statesOf() map[int32][]int32 {
 	out := map[int32][]int32{}
+	const many = 16
+	made := 0 // calls that make states: there are as many as optimizers, and first steps of what is added later
 	for i := range d.calls {
 		c := &d.calls[i]
 		states := map[int64][]int32{}
@@ -218,6 +220,9 @@ func (d *draft) statesOf() map[int32][]int32 {
 		}
 		if len(states) == 0 {
 			continue
+		}
+		if made++; made > many {
+			break
 		}
 		gradients := map[int64][]int32{}
 		for row := int32(0); row < c.rows.from; row++ {

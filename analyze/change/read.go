@@ -452,9 +452,9 @@ func (r *run) summedUp(gradient, over int32) int32 {
 		return -1
 	}
 	n, at, begin := r.t.Lives[sum].Requested, r.t.Lives[sum].Born, r.nodes[r.t.Lives[gradient].Born-1]
-	const both = 2
+	const both, soon = 2, 16 // rows, and events
 	given, gone := false, 0
-	for e := at + 1; int(e) < len(r.ended) && r.t.Trace.Action(int(e)) != snapshot.Alloc; e++ {
+	for e := at + 1; e < at+soon && int(e) < len(r.ended) && r.t.Trace.Action(int(e)) != snapshot.Alloc; e++ {
 		row := r.ended[e] - 1
 		if row < 0 || r.t.Lives[row].Requested != n || r.phase(row) != inBackward {
 			continue

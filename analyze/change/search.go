@@ -258,6 +258,7 @@ type trial struct {
 // tries makes and replays sets of changes, some at a time, and gives what came of them in their order.
 func (s *searcher) tries(ctx context.Context, sets [][]Change) iter.Seq2[int, trial] {
 	return func(yield func(int, trial) bool) {
+		s.in.run() // read once, before several ask for it
 		done := 0
 		for some := range slices.Chunk(sets, atOnce) {
 			stage.At(ctx, stage.Trying, done, len(sets))

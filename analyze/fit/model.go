@@ -416,7 +416,7 @@ func gcd(a, b int64) int64 {
 // padded reports whether sizes that depend on the data are so many times a number of the batch, as where all of it is padded to the
 // longest: what divides the sizes of both recordings goes so often into what divides those of one as its batch has more.
 func (v *observed) padded(batch, its int64) bool {
-	if v.itsUnit == 0 || batch == its {
+	if v.itsUnit == 0 || batch == its || min(batch, its) < 1 {
 		return false
 	}
 	const byChance = 50 // sums are so in one of so many cases, at most
