@@ -448,7 +448,7 @@ func (r *run) complete(row int32) int32 {
 // parameter's (evaluate_function).
 func (r *run) summedUp(gradient, over int32) int32 {
 	sum := r.lastBefore(over) + 1
-	if int(sum) >= len(r.t.Lives) {
+	if int(sum) >= len(r.t.Lives) || r.t.Lives[gradient].Born < 1 {
 		return -1
 	}
 	n, at, begin := r.t.Lives[sum].Requested, r.t.Lives[sum].Born, r.nodes[r.t.Lives[gradient].Born-1]
