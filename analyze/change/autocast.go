@@ -117,7 +117,7 @@ func (x *autocast) appends(last, row int32) bool {
 // scaled reports whether what reads a row for backward multiplies it by a vector that is learned, as the scale of a layer is: those
 // have 32 bits.
 func (x *autocast) scaled(row int32) bool {
-	const vector, rows = 64 << 10, 64
+	const vector, rows = 64 << 10, 64 // bytes of 16384 elements, and as many rows as what is no matrix has at least
 	if !x.saved(x.pass, row) {
 		return false
 	}

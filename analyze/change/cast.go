@@ -147,14 +147,19 @@ func (d *draft) castLosses(p *pass, wide map[int32]bool, upcasts frames.Class, p
 	}
 }
 
+// inLoss reports whether a loss of torch's makes a row.
+func (r *run) inLoss(row int32) bool {
+	is := func(id snapshot.FrameID) bool { return frames.Of(r.s, id).Part() == frames.Loss }
+	return slices.ContainsFunc(r.stack(r.code(row)), is)
+}
+
 // recast is how much more a pass needs where the program gives a loss of torch's what it has made 32 bits of: many do, and in a
 // program of 32 bits that allocates nothing. The copy is there besides, and what the loss makes of it is twice as large.
 func (d *draft) recast(wide map[int32]bool) (most int64) {
 	for i := range d.passes {
 		p := &d.passes[i]
 		for row := p.rows.from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
-			loss := func(id snapshot.FrameID) bool { return frames.Of(d.s, id).Part() == frames.Loss }
-			if !wide[row] && slices.ContainsFunc(d.stack(d.t.Lives[row].Stack), loss) {
+			if !wide[row] && d.inLoss(row) {
 				most = max(most, 2*d.t.Lives[row].Requested)
 			}
 		}

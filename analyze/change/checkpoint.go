@@ -140,12 +140,12 @@ func (d *draft) parts(c *instance) (x part) {
 func (d *draft) before(event int32) int32 {
 	i, _ := slices.BinarySearchFunc(d.t.Lives, event, func(l timeline.Life, e int32) int { return cmp.Compare(l.Born, e) })
 	if i == 0 || d.t.Lives[i-1].Born < 1 {
-		return d.nodes[event-1]
+		return d.overBefore(event)
 	}
-	begin := d.nodes[d.t.Lives[i-1].Born-1]
+	begin := d.overBefore(d.t.Lives[i-1].Born)
 	// A product gets what the node before it made, where that had nothing to free: it goes when both gradients are there.
 	gradient, given := false, false
-	for row := i - 1; row >= 0 && d.t.Lives[row].Born > begin; row-- {
+	for row := i - 1; row >= max(i-longNode, 0) && d.t.Lives[row].Born > begin; row-- {
 		switch end := d.end(int32(row)); {
 		case d.gradient(int32(row)):
 			gradient = true

@@ -335,7 +335,7 @@ func (d *draft) offloadSaved(e *Applied) {
 			}
 			switch {
 			case row == next:
-				before[k] = d.nodes[p.stop-1]
+				before[k] = d.overBefore(p.stop)
 			case d.end(row) >= p.stop:
 				continue // the recording ends before it is needed
 			}
@@ -371,7 +371,7 @@ func (d *draft) products(p *pass) []product {
 		if l.Born < p.begin || l.Born >= p.stop || d.sizes[row] < small || !d.gradient(row) {
 			continue
 		}
-		begin, end := d.nodes[l.Born-1], d.nodeOver(row)
+		begin, end := d.overBefore(l.Born), d.nodeOver(row)
 		for other := max(row-longNode, p.rows.from); other < min(row+longNode, p.rows.to); other++ {
 			if born := d.t.Lives[other].Born; born > begin && born <= end && d.sizes[other] >= small && !d.gradient(other) &&
 				!d.is(other, category.Workspace) && !d.scratch(other) {
@@ -487,22 +487,18 @@ func (d *draft) unsaved(row int32) bool {
 	if p == nil || d.t.Lives[row].Born >= p.begin {
 		return true
 	}
-	loss := func(row int32) bool {
-		is := func(id snapshot.FrameID) bool { return frames.Of(d.s, id).Part() == frames.Loss }
-		return slices.ContainsFunc(d.stack(d.code(row)), is)
-	}
 	first := true
 	for next := row + 1; next < p.rows.to && d.t.Lives[next].Born < p.begin; next++ {
 		switch {
 		case d.worksIn(next) || d.phase(next) != inProgram:
-		case loss(next):
+		case d.inLoss(next):
 			return first
 		default:
 			first = false
 		}
 	}
 	for before := row - 1; before >= p.rows.from; before-- {
-		if loss(before) {
+		if d.inLoss(before) {
 			return true
 		}
 	}

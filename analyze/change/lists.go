@@ -104,7 +104,7 @@ func (r *run) stages(g *group) *group {
 		}
 	}
 	out := *g
-	out.calls, out.most = r.byKinds(parts), 0
+	out.calls, out.most, out.bodies = r.byKinds(parts), 0, nil
 	if r.number(&out); out.most < 2 {
 		return nil
 	}
@@ -170,8 +170,8 @@ func (r *run) begins(p *listed, at snapshot.FrameID) bool {
 func (r *run) isTorchs(at snapshot.FrameID) bool { return at != 0 && frames.Of(r.s, at).IsLibrary() }
 
 // byKinds puts the blocks of each stage together. Where torch's own modules are in the same list as the blocks, before the first
-// or between, or the line calls something else there, the list is one of lists. In one of several stages, blocks are
-// of two kinds: the first makes the image smaller, or wider, or has no shortcut.
+// or between, the list is one of lists. In one of several stages, blocks are of two kinds: the first makes the image smaller, or
+// wider, or has no shortcut.
 func (r *run) byKinds(parts []listed) []instance {
 	var calls []instance
 	torchs := func(p listed) bool { return r.isTorchs(p.at) }
@@ -183,7 +183,8 @@ func (r *run) byKinds(parts []listed) []instance {
 	}
 	for from := 0; from < len(parts); {
 		to := from + 1
-		for to < len(parts) && parts[to].call.follows && parts[to].call.pass == parts[from].call.pass && !r.apart(parts[to].at, parts[from].at) {
+		of := parts[from]
+		for to < len(parts) && parts[to].call.follows && parts[to].call.pass == of.call.pass && !r.apart(parts[to].at, of.at) {
 			to++
 		}
 		blocks := r.splitAlike(parts[from:to])
@@ -216,8 +217,11 @@ func (r *run) splitAlike(parts []listed) (blocks []instance) {
 			ends[r.code(lasting[i][n-1])] = true
 		}
 	}
+	if len(parts) > many {
+		return blocks
+	}
 	same := func(a, b int32) bool { return r.code(a) == r.code(b) }
-	for i := 0; i < len(blocks) && len(parts) <= many; {
+	for i := 0; i < len(blocks); {
 		rows := lasting[i]
 		at := slices.IndexFunc(lasting, func(other []int32) bool {
 			k := len(rows) - len(other)

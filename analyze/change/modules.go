@@ -251,8 +251,8 @@ func (r *run) byClass(calls []instance) [][]instance {
 // first is the frame of the function that a call runs at its first row.
 func (r *run) first(c *instance) snapshot.FrameID { return r.runs(r.stack(r.code(c.rows[0])), c.depth) }
 
-// joinOne joins the calls of one class, and gives how many parts each then has. Some calls end in the statement in which the next
-// begins, and only the last of so many goes on to the end of the function, or of the statement where that is all of it.
+// joinOne joins the calls of one class, and gives how many parts each then has. They begin in the same statement, and only the last
+// of so many goes on to the end of the function, or of the statement where that is all of it.
 func (r *run) joinOne(calls []instance) ([]instance, int) {
 	var end int32
 	for i := range calls {

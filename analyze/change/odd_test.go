@@ -99,6 +99,47 @@ func TestOdd(t *testing.T) {
 	}
 }
 
+// train is a program of some steps with an optimizer, whose gradients go when it has stepped.
+func train(d *build.Device) {
+	backward := build.NewStack(torch+"autograd/graph.py:8:_engine_run_backward", torch+"_tensor.py:7:backward", "/app/train.py:9:main")
+	steps := build.NewStack(torch+"optim/adamw.py:6:_single_tensor_adamw", torch+"optim/optimizer.py:4:wrapper", "/app/train.py:10:main")
+	for range 6 {
+		var kept, gradients []*build.Block
+		for layer := range int64(3) {
+			d.Stack = within("/app/block.py:3:forward")
+			kept = append(kept, d.Alloc((4+layer)<<20))
+		}
+		d.Stack = backward
+		for i, b := range slices.Backward(kept) {
+			gradients = append(gradients, d.Alloc(int64(2+i)<<20))
+			d.Free(d.Alloc(1 << 20))
+			d.Free(b)
+		}
+		d.Stack = steps
+		for i := range gradients {
+			d.Free(d.Alloc(int64(2+i) << 20))
+		}
+		for _, g := range gradients {
+			d.Free(g)
+		}
+	}
+}
+
+// TestRing holds that each change is answered or refused wherever a recording begins, at a gradient too.
+func TestRing(t *testing.T) {
+	for ring := 20; ring < 150; ring++ {
+		in := built(t, build.Options{Ring: ring}, train)
+		for _, text := range asked {
+			var refused *change.RefusedError
+			var line *change.LineError
+			_, err := change.Ask(t.Context(), in, []change.Change{parse(t, text)})
+			if err != nil && !errors.As(err, &refused) && !errors.As(err, &line) {
+				t.Errorf("the last %d events: %s: %v", ring, text, err)
+			}
+		}
+	}
+}
+
 // TestNative holds that frames of C++ between those of Python, which differ from call to call, hide no call of a module.
 func TestNative(t *testing.T) {
 	in := built(t, build.Options{}, func(d *build.Device) {

@@ -226,7 +226,7 @@ func (d *draft) statesOf() map[int32][]int32 {
 		}
 		gradients := map[int64][]int32{}
 		for row := int32(0); row < c.rows.from; row++ {
-			if d.gradient(row) && d.end(row) >= c.first {
+			if d.gradient(row) && d.end(row) >= c.first && out[row] == nil {
 				gradients[d.sizes[row]] = append(gradients[d.sizes[row]], row)
 			}
 		}

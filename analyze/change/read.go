@@ -423,6 +423,14 @@ func (r *run) findNodes() {
 	}
 }
 
+// overBefore is the last event before another at which a node of a backward pass was over, -1 for none.
+func (r *run) overBefore(event int32) int32 {
+	if event < 1 {
+		return -1
+	}
+	return r.nodes[event-1]
+}
+
 // complete is the event after which a gradient is added to its parameter's: the node that made it is over, and those that
 // made others that are added to it. What that node lets go of is gone then, and no other has begun (torch/csrc/autograd/engine.cpp:
 // evaluate_function, and the order of tasks).
@@ -448,10 +456,10 @@ func (r *run) complete(row int32) int32 {
 // parameter's (evaluate_function).
 func (r *run) summedUp(gradient, over int32) int32 {
 	sum := r.lastBefore(over) + 1
-	if int(sum) >= len(r.t.Lives) || r.t.Lives[gradient].Born < 1 {
+	if int(sum) >= len(r.t.Lives) {
 		return -1
 	}
-	n, at, begin := r.t.Lives[sum].Requested, r.t.Lives[sum].Born, r.nodes[r.t.Lives[gradient].Born-1]
+	n, at, begin := r.t.Lives[sum].Requested, r.t.Lives[sum].Born, r.overBefore(r.t.Lives[gradient].Born)
 	const both, soon = 2, 16 // rows, and events
 	given, gone := false, 0
 	for e := at + 1; e < at+soon && int(e) < len(r.ended) && r.t.Trace.Action(int(e)) != snapshot.Alloc; e++ {

@@ -251,8 +251,9 @@ func (s *searcher) singles(ctx context.Context, changes []Change) error {
 
 // trial is what came of a set of changes.
 type trial struct {
-	set *Set
-	err error
+	set   *Set
+	err   error
+	fault any // what it panicked with
 }
 
 // tries makes and replays sets of changes, some at a time, and gives what came of them in their order.
@@ -265,10 +266,16 @@ func (s *searcher) tries(ctx context.Context, sets [][]Change) iter.Seq2[int, tr
 			trials := make([]trial, len(some))
 			var group sync.WaitGroup
 			for i := range some {
-				group.Go(func() { trials[i].set, trials[i].err = s.try(ctx, some[i]) })
+				group.Go(func() {
+					defer func() { trials[i].fault = recover() }()
+					trials[i].set, trials[i].err = s.try(ctx, some[i])
+				})
 			}
 			group.Wait()
 			for i := range trials {
+				if trials[i].fault != nil {
+					panic(trials[i].fault) // for who asked to recover
+				}
 				if !yield(done+i, trials[i]) {
 					return
 				}

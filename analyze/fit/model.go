@@ -68,7 +68,7 @@ func newModel(r *recording, others []*recording, partners [][]int32, all []term,
 	}
 	m.lend(partners)
 	m.findLoops(others, partners)
-	m.vary(others, partners, all)
+	m.vary(others, partners, all, v)
 	m.workspaces()
 	m.algorithms(others, partners)
 	m.reductions(others, partners)
@@ -108,7 +108,7 @@ func (m *model) workspaces() {
 		law, ok := made[id]
 		if !ok {
 			l := *m.laws[id] // with its bounds
-			l.parts, l.rest = constant(n).parts, 0
+			l.parts, l.rest, l.full = constant(n).parts, 0, nil
 			law = int32(len(m.laws))
 			made[id] = law
 			m.laws, m.seen = append(m.laws, &l), append(m.seen, m.seen[id])
@@ -247,7 +247,7 @@ func (v *observed) varies(steps bool) bool {
 // proven law gives of them is an estimate. Their mean goes with the term of another step of the slot, or else with that by
 // which the recordings differ on the whole; what a size differs from the mean, as the sum of many parts does, with the root.
 // The bounds are as far apart as the steps are.
-func (m *model) vary(others []*recording, partners [][]int32, all []term) {
+func (m *model) vary(others []*recording, partners [][]int32, all []term, scales value) {
 	if len(others) == 0 {
 		return
 	}
@@ -295,7 +295,7 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term) {
 		}
 	}
 	m.depends = good*uneven > total
-	padded := steps && m.isPadded(of, others[far].At, all)
+	padded := steps && scales == batch && m.isPadded(of, others[far].At, all)
 	type class struct {
 		slot  slot
 		size  float64
@@ -317,10 +317,7 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term) {
 		}
 		id, ok := made[k]
 		if !ok {
-			t := nearestTerm(all, m.At, others[far].At, math.Exp(v.logs/max(v.pairs, 1)))
-			if v.term != nil {
-				t = *v.term
-			}
+			t := v.termAt(m.At, others[far].At, all)
 			mean := v.own + v.others*float64(t.of(m.At))/float64(t.of(others[far].At))
 			n := v.rows + v.pairs
 			least, most := v.least, v.most
@@ -344,10 +341,10 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term) {
 			l.from = m.At
 			if padded && t.degree() == 1 {
 				top := max(float64(v.top), float64(v.itsTop)*float64(t.of(m.At))/float64(t.of(others[far].At)))
-				if l.full = along(t, int64(top), m.At); t.of(m.At) < t.of(others[far].At) {
+				l.full = along(t, int64(top), m.At)
+				l.full.from = m.At
+				if t.of(m.At) < t.of(others[far].At) {
 					l.full.from = others[far].At
-				} else {
-					l.full.from = m.At
 				}
 			}
 			id = int32(len(m.laws))
@@ -358,17 +355,22 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term) {
 	}
 }
 
-// isPadded reports whether most of what depends on the data is padded, see observed.
+// termAt is the term by which the sizes of two recordings differ.
+func (v *observed) termAt(at, other Point, all []term) term {
+	if v.term != nil {
+		return *v.term
+	}
+	return nearestTerm(all, at, other, math.Exp(v.logs/max(v.pairs, 1)))
+}
+
+// isPadded reports whether most of what depends on the data, and differs from step to step, is padded with the batch, see observed.
 func (m *model) isPadded(of map[slot]*observed, other Point, all []term) bool {
 	var yes, no int64
 	for _, v := range of {
 		if !v.varies(true) {
 			continue
 		}
-		t := nearestTerm(all, m.At, other, math.Exp(v.logs/max(v.pairs, 1)))
-		if v.term != nil {
-			t = *v.term
-		}
+		t := v.termAt(m.At, other, all)
 		switch bytes := int64(v.own / v.rows); {
 		case t.degree() != 1:
 		case v.padded(t.of(m.At), t.of(other)):
