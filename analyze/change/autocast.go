@@ -59,6 +59,7 @@ func (x *autocast) types() {
 	half, last := false, int32(-1) // the last result
 	stream := map[int64]bool{}     // by size, whether what a norm is given has 16 bits
 	latest := map[int64]bool{}     // by size, whether the last result has 16 bits
+	powers := x.powers()
 	for _, row := range x.forward {
 		if x.wide[row] {
 			continue
@@ -78,6 +79,8 @@ func (x *autocast) types() {
 			x.own[row] = strings.Contains(name, "softm")
 		case norms[row]:
 			half = false
+		case powers[row] > 0:
+			half = half && powers[row] == 1
 		case frames.Of(x.s, code).IsLibrary() && of != frames.Contracts: // it takes what it is given
 			const aside = 8 // times smaller: what the program made last is something else
 			if was, seen := latest[size]; seen && x.t.Lives[last].Requested*aside < size {
@@ -104,6 +107,37 @@ func (x *autocast) types() {
 			x.narrow[row] = true
 		}
 	}
+}
+
+// powers finds GELUs that programs write by hand, with a power of three, by the operations that their one statement makes: it gives
+// the place of a row among them, from 1 on. The first is half of what they are given, the next a power, which computes in 32 bits, in
+// a copy that it keeps, and all behind that has 32 bits too.
+func (x *autocast) powers() map[int32]int {
+	const least = 7 // operations
+	out := map[int32]int{}
+	for from := 0; from < len(x.forward); {
+		first, to := x.forward[from], from+1
+		alike := func(row int32) bool {
+			return x.code(row) == x.code(first) && x.t.Lives[row].Requested == x.t.Lives[first].Requested
+		}
+		for to < len(x.forward) && alike(x.forward[to]) {
+			to++
+		}
+		if to-from >= least && !frames.Of(x.s, x.stack(x.code(first))[0]).IsLibrary() {
+			for k, row := range x.forward[from:to] {
+				out[row] = k + 1
+			}
+			if from > 0 && x.saved(x.pass, x.forward[from-1]) {
+				given, power := x.forward[from-1], x.forward[from+1]
+				if x.t.Lives[given].Requested == x.t.Lives[power].Requested && x.last(given) == x.end(given) {
+					x.add(power, x.t.Lives[power].Born-1, x.end(given))
+					x.until(given, x.leaves(given))
+				}
+			}
+		}
+		from = to
+	}
+	return out
 }
 
 // appends reports whether a row is a convolution's result with little more, as where a vision transformer has tokens
@@ -194,15 +228,21 @@ func (x *autocast) castGiven() {
 			return
 		}
 		read := x.gradientAt(x.end(row)) >= 0
-		if x.normed[row] || x.wide[row] || x.savedBy(row).saver >= 0 && read || !read && x.products[next].weighs {
+		if x.normed[row] || x.wide[row] {
 			continue
 		}
-		ends := []int32{x.end(row)} // of the nodes of products, those of the last ones first
+		var ends []int32 // of the nodes of products, those of the last ones first
+		if read && x.savedBy(row).saver < 0 || !read && !x.products[next].weighs {
+			ends = append(ends, x.end(row))
+		}
 		for _, u := range uses[row] {
 			same := func(end int32) bool { return x.lastBefore(end) == x.lastBefore(u.to) } // of one node
 			if !slices.ContainsFunc(ends, same) {
 				ends = append(ends, u.to)
 			}
+		}
+		if len(ends) == 0 {
+			continue // it is of another operation alone
 		}
 		changed := x.last(row) != x.end(row)
 		full := !x.narrow[row] && !x.is(row, category.Input)
