@@ -369,7 +369,7 @@ func (d *draft) applyCheckpoint(c *Change, a *Applied, refuse refusal) error {
 			}
 		}
 	}
-	sorting.Stable(calls, func(x, y instance) int { return cmp.Compare(x.rows[0], y.rows[0]) })
+	byBirth(calls)
 	calls = slices.CompactFunc(calls, func(x, y instance) bool { return x.rows[0] == y.rows[0] })
 	d.checkpoint(calls, a)
 	a.Line = units.List(lines)

@@ -374,11 +374,11 @@ func (d *draft) repeat(p *pass, first int32, added int, open []int) []int {
 	}
 	open = slices.DeleteFunc(open, func(i int) bool {
 		x := &d.added[i]
-		added := x.Born < first && x.Freed > first && x.Freed < p.begin
-		if added {
+		ends := x.Born < first && x.Freed > first && x.Freed < p.begin
+		if ends {
 			at = append(at, moment{x.Freed, 2, 0, ^i, true})
 		}
-		return added || x.Freed <= first
+		return ends || x.Freed <= first
 	})
 	sorting.Stable(at, func(a, b moment) int {
 		return cmp.Or(cmp.Compare(a.event, b.event), cmp.Compare(a.part, b.part), cmp.Compare(a.turn, b.turn))

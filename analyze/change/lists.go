@@ -142,7 +142,7 @@ func (r *run) stagesAt(groups []group) *group {
 				stages.calls = append(stages.calls, groups[k].calls...)
 			}
 		}
-		sorting.Stable(stages.calls, func(a, b instance) int { return cmp.Compare(a.rows[0], b.rows[0]) })
+		byBirth(stages.calls)
 		for k := range stages.calls {
 			stages.calls[k].ordinal = 0
 		}
@@ -356,7 +356,7 @@ func (r *run) kinds(calls []instance) []string {
 
 // callsList reports whether a call is of a list of modules.
 func (r *run) callsList(c *instance) bool {
-	at := r.runs(r.stack(r.t.Lives[c.rows[0]].Stack), c.depth)
+	at := r.first(c)
 	return at != 0 && r.contains(at)
 }
 

@@ -192,7 +192,7 @@ func (r *run) join(g *group) {
 		}
 		joined = append(joined, whole...)
 	}
-	sorting.Stable(joined, func(a, b instance) int { return cmp.Compare(a.rows[0], b.rows[0]) })
+	byBirth(joined)
 	for i := 1; i < len(g.calls); i++ {
 		a, b := &g.calls[i-1], &g.calls[i]
 		if b.follows && r.inCallee(a, 0) == r.inCallee(b, 0) && r.inCallee(a, 0) < r.inCallee(a, -1) {
@@ -246,6 +246,11 @@ func (r *run) byClass(calls []instance) [][]instance {
 		out[k], last = append(out[k], c), k
 	}
 	return out
+}
+
+// byBirth sorts calls by what they allocate first.
+func byBirth(calls []instance) {
+	sorting.Stable(calls, func(a, b instance) int { return cmp.Compare(a.rows[0], b.rows[0]) })
 }
 
 // first is the frame of the function that a call runs at its first row.
