@@ -228,6 +228,9 @@ func (x *autocast) castGiven() {
 			return
 		}
 		read := x.gradientAt(x.end(row)) >= 0
+		if x.narrow[row] && x.normed[row] {
+			x.copyWide(row)
+		}
 		if x.normed[row] || x.wide[row] {
 			continue
 		}
@@ -263,6 +266,16 @@ func (x *autocast) castGiven() {
 			x.until(row, x.leaves(row))
 		}
 	}
+}
+
+// copyWide has a norm of torch's compute in 32 bits, in a copy of what it is given that it saves.
+func (x *autocast) copyWide(row int32) {
+	saver := x.savedBy(row).saver
+	if saver < 0 || x.last(row) != x.end(row) {
+		return
+	}
+	x.add(row, x.t.Lives[x.operation(saver).from].Born-1, x.end(row)).bytes = x.sizes[row]
+	x.until(row, x.leaves(row))
 }
 
 // gradientAt is the largest gradient of a parameter that the node makes which lets go of something at an event, -1 for none: that of

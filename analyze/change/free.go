@@ -373,8 +373,8 @@ func (d *draft) products(p *pass) []product {
 		}
 		begin, end := d.overBefore(l.Born), d.nodeOver(row)
 		for other := max(row-longNode, p.rows.from); other < min(row+longNode, p.rows.to); other++ {
-			if born := d.t.Lives[other].Born; born > begin && born <= end && d.sizes[other] >= small && !d.gradient(other) &&
-				!d.is(other, category.Workspace) && !d.scratch(other) {
+			if born := d.t.Lives[other].Born; born > begin && born <= end && d.end(other) > end && d.sizes[other] >= small &&
+				!d.gradient(other) && !d.is(other, category.Workspace) && !d.scratch(other) {
 				out = append(out, product{span{begin + 1, end}, row, d.sizes[other]})
 				break
 			}
