@@ -355,7 +355,7 @@ func (d *draft) offloadSaved(e *Applied) {
 }
 
 // product is a node of a backward pass that makes the gradient of a parameter, and gives one on: it had saved the
-// parameter, and its input, of the size of what it gives on. One of an embedding gives none on.
+// parameter, and its input, of the size of what it gives on. One of an embedding gives none on, and of a bias nothing was saved.
 type product struct {
 	span     // events
 	gradient int32
@@ -372,6 +372,9 @@ func (d *draft) products(p *pass) []product {
 			continue
 		}
 		begin, end := d.overBefore(l.Born), d.nodeOver(row)
+		if d.bias(row, begin, end) {
+			continue
+		}
 		for other := max(row-longNode, p.rows.from); other < min(row+longNode, p.rows.to); other++ {
 			if born := d.t.Lives[other].Born; born > begin && born <= end && d.end(other) > end && d.sizes[other] >= small &&
 				!d.gradient(other) && !d.is(other, category.Workspace) && !d.scratch(other) {
@@ -381,6 +384,17 @@ func (d *draft) products(p *pass) []product {
 		}
 	}
 	return out
+}
+
+// bias reports whether a node that is at work between two events makes a row for a bias, and a gradient of a larger parameter.
+func (d *draft) bias(row, begin, end int32) bool {
+	const larger = 8 // times
+	for other := max(row-longNode, 0); int(other) < min(int(row)+longNode, len(d.t.Lives)); other++ {
+		if born := d.t.Lives[other].Born; born > begin && born <= end && d.sizes[other] >= larger*d.sizes[row] && d.gradient(other) {
+			return true
+		}
+	}
+	return false
 }
 
 // usesOf gives for each of some rows, which a pass saved, the events of nodes that read it before the one that lets go of
@@ -408,7 +422,8 @@ func (d *draft) usesOf(p *pass, saved []int32) map[int32][]span {
 // longNode is how many allocations a node of a backward pass is taken to make at most before or behind a gradient.
 const longNode = 256
 
-// freedBefore gives for each of some rows when the one before it in backward was freed.
+// freedBefore gives for each of some rows when the last one of an earlier node of backward was freed: what one node lets go
+// of together was back together.
 func (d *draft) freedBefore(p *pass, rows []int32) []int32 {
 	ends := []int32{p.begin - 1}
 	for _, row := range rows {
@@ -418,7 +433,11 @@ func (d *draft) freedBefore(p *pass, rows []int32) []int32 {
 	out := make([]int32, len(rows))
 	for k, row := range rows {
 		i, _ := slices.BinarySearch(ends, d.end(row))
-		out[k] = ends[max(i-1, 0)]
+		i--
+		for i > 0 && !d.byProgram(row) && d.lastBefore(ends[i]) == d.lastBefore(d.end(row)) {
+			i--
+		}
+		out[k] = ends[max(i, 0)]
 	}
 	return out
 }
