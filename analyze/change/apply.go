@@ -433,11 +433,12 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		for i := range kept {
 			line, _, _ := strings.Cut(kept[i].line, " ")
 			text := fmt.Sprintf("%s=%s.%s", Checkpoint, line, c.which())
+			g, _ := kept[i].meant("")
 			if at := slices.Index(no.Lines, text); at >= 0 {
-				no.Counts[at] = max(no.Counts[at], kept[i].most)
+				no.Counts[at] = max(no.Counts[at], g.most)
 				continue
 			}
-			no.Lines, no.Counts = append(no.Lines, text), append(no.Counts, kept[i].most)
+			no.Lines, no.Counts = append(no.Lines, text), append(no.Counts, g.most)
 		}
 		return nil, no
 	}
@@ -455,7 +456,7 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 }
 
 // meant is the list that a name means, of lists in a list: stages are the outer one, and blocks the inner. Of another name that
-// is not sure.
+// is not sure; where the program itself goes over lists, with something else between, it is taken for what it goes over.
 func (g *group) meant(name string) (list group, sure bool) {
 	switch name = strings.ToLower(name); {
 	case g.outer == nil:
@@ -464,6 +465,8 @@ func (g *group) meant(name string) (list group, sure bool) {
 		return *g, true
 	case strings.Contains(name, "stage"):
 		return *g.outer, true
+	case between(g.outer):
+		return *g.outer, false
 	}
 	return *g, false
 }

@@ -91,11 +91,13 @@ func (r *run) listsBut(single map[string]bool, takes func(stack []snapshot.Frame
 // nothing but their kinds tells that are divided by these. It is nil where that tells of none.
 func (r *run) stages(g *group) *group {
 	var parts []listed
+	even := r.even(g)
 	for i := range g.calls {
 		c := &g.calls[i]
 		for k, row := range c.rows {
 			at := r.inListed(c, k)
-			if n := len(parts); n == 0 || parts[n-1].call.pass != c.pass || k == 0 && !c.follows || r.begins(&parts[n-1], at) {
+			if n := len(parts); n == 0 || parts[n-1].call.pass != c.pass || k == 0 && !c.follows ||
+				!even && r.begins(&parts[n-1], at) {
 				call := instance{pass: c.pass, depth: r.depthAt(c, row), follows: k > 0 || c.follows}
 				parts = append(parts, listed{call: call, at: at})
 			}
@@ -124,7 +126,7 @@ func (r *run) stagesAt(groups []group) *group {
 			continue
 		}
 		ofBlocks, torchs := 0, false
-		between := slices.ContainsFunc(g.calls, func(c instance) bool { return c.ordinal > 0 && !c.follows })
+		between := between(g)
 		for k := range stages.calls {
 			switch c := &stages.calls[k]; {
 			case r.isTorchs(r.inListed(c, 0)):
@@ -150,6 +152,29 @@ func (r *run) stagesAt(groups []group) *group {
 		return stages
 	}
 	return nil
+}
+
+// between reports whether the line of a group calls something else between its modules.
+func between(g *group) bool {
+	return slices.ContainsFunc(g.calls, func(c instance) bool { return c.ordinal > 0 && !c.follows })
+}
+
+// even reports whether the line of a group calls something else between lists of torch's, each time behind as many modules.
+func (r *run) even(g *group) bool {
+	if !between(g) || !r.callsList(&g.calls[0]) {
+		return false
+	}
+	most, n := 0, 0 // modules
+	for i := range g.calls {
+		if !g.calls[i].follows {
+			if n != most && most > 0 {
+				return false
+			}
+			most, n = n, 0
+		}
+		n++
+	}
+	return n == most && n > 1
 }
 
 // listed is what a module in a list allocates, or several of torch's own, such as what comes before the first block.

@@ -79,6 +79,7 @@ func (r *run) modules(descend bool, takes func(stack []snapshot.FrameID, depth i
 		groups[g].list = groups[g].list || inner
 		ats[i] = at{g, int32(depth)}
 	}
+	r.nameApart(groups)
 	for i := range r.passes {
 		r.callsIn(&r.passes[i], ats, groups)
 	}
@@ -394,17 +395,54 @@ func (r *run) contains(id snapshot.FrameID) bool {
 	return frames.Of(r.s, id).IsLibrary() && frames.Base(r.s.Strings.Get(r.s.Frames.Get(id).File)) == "container.py"
 }
 
-// lineOf names a line that calls modules: one in a list of torch's goes by the line that calls the list, with the modules.
+// lineOf names a line that calls modules.
 func (r *run) lineOf(stack []snapshot.FrameID, depth int) string {
+	return frames.Bare(attribution.FrameText(r.s, stack[r.lineAt(stack, depth)]))
+}
+
+// lineAt is the depth of the line that a call of a module goes by: one in a list of torch's goes by the line that calls the list, with
+// the modules.
+func (r *run) lineAt(stack []snapshot.FrameID, depth int) int {
 	if r.contains(stack[depth]) {
 		for d := depth + 1; d < len(stack); d++ {
 			if r.isCode(stack, d) && !r.contains(stack[d]) {
-				depth = d
-				break
+				return d
 			}
 		}
 	}
-	return frames.Bare(attribution.FrameText(r.s, stack[depth]))
+	return depth
+}
+
+// byFunction is the depth of the line in the same module that called the function whose line at depth calls modules, -1 for none.
+func (r *run) byFunction(stack []snapshot.FrameID, depth int) int {
+	for d := depth + 1; d < len(stack) && !frames.Of(r.s, stack[d]).IsModuleCall(); d++ {
+		if r.isCode(stack, d) {
+			return d
+		}
+	}
+	return -1
+}
+
+// nameApart has groups of one line, in a function that several lines of a module call, go by those.
+func (r *run) nameApart(groups []group) {
+	type named struct {
+		around []snapshot.FrameID // from the line on
+		by     int                // see byFunction
+	}
+	lines := make([]named, len(groups))
+	for i := range groups {
+		around := groups[i].around
+		around = around[r.lineAt(around, 0):]
+		lines[i] = named{around, r.byFunction(around, 0)}
+	}
+	for i, a := range lines {
+		apart := func(b named) bool {
+			return a.by == b.by && a.around[a.by] != b.around[b.by] && slices.Equal(a.around[:a.by], b.around[:b.by])
+		}
+		if a.by >= 0 && slices.ContainsFunc(lines, apart) {
+			groups[i].line = r.lineOf(a.around, a.by)
+		}
+	}
 }
 
 // inModule reports whether a frame runs in a call of a module.
@@ -418,6 +456,13 @@ func (r *run) inModule(stack []snapshot.FrameID, depth int) bool {
 func (r *run) at(line string, descend bool) []group {
 	there := func(stack []snapshot.FrameID, depth int) bool { return r.matches(stack[depth], line) }
 	groups := r.modules(false, there)
+	if len(groups) == 0 { // it may call a function that calls modules
+		there = func(stack []snapshot.FrameID, depth int) bool {
+			at := r.byFunction(stack, depth)
+			return at >= 0 && r.matches(stack[at], line)
+		}
+		groups = r.modules(false, there)
+	}
 	if !descend {
 		return groups
 	}
