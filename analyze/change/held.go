@@ -113,7 +113,7 @@ func (d *draft) staying(p *pass) map[int32]bool {
 }
 
 // noGrad keeps nothing for a backward of what code at a line calls, and makes no gradients there. What that returns lives
-// as recorded.
+// as recorded, but for what the line gives to another call.
 func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 	gone := map[int32]bool{}
 	for row := int32(d.warm); int(row) < len(d.t.Lives) && ctx.Err() == nil; row++ {
@@ -121,7 +121,9 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 		if depth < 0 || d.phase(row) != inProgram {
 			continue
 		}
-		if end, holder := d.dropped(row); holder > depth && d.until(row, end) {
+		end, holder := d.dropped(row)
+		within := holder > depth || holder == depth && d.readAt(row, d.stack(d.code(row)), depth, true).into >= 0
+		if within && d.until(row, end) {
 			e.count(d.run, row)
 			gone[row] = true
 		}
