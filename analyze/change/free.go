@@ -21,13 +21,10 @@ func (r *run) holder(stack []snapshot.FrameID) int {
 			c.Part() == frames.Wrapper, c.Origin() == frames.Plumbing && !c.IsModuleCall():
 		case c.IsModuleCall() && (python < 0 || frames.Of(r.s, stack[python]).IsLibrary()):
 			python = -1 // a module of torch's, or one that is not Python: its caller gets it
-		case c.IsModuleCall():
-			return len(stack) - 1 - python
+		case c.Origin() > frames.Library:
+			return len(stack) - 1 - i
 		case python < 0:
 			python = i
-			if c.Origin() > frames.Library {
-				return len(stack) - 1 - i
-			}
 		}
 	}
 	if python < 0 {
