@@ -173,14 +173,14 @@ func (x *autocast) norm(row int32) (group, is bool) {
 }
 
 // precision is what torch.autocast makes of the code of a row, and the name of its function.
-func (x *autocast) precision(row int32) (of frames.Precision, function string) {
-	own := x.stack(x.code(row))
+func (r *run) precision(row int32) (of frames.Precision, function string) {
+	own := r.stack(r.code(row))
 	if len(own) == 0 {
 		return frames.AsGiven, ""
 	}
-	f := x.s.Frames.Get(own[0])
-	function = x.s.Strings.Get(f.Name)
-	return frames.PrecisionOf(x.s.Strings.Get(f.File), function), function
+	f := r.s.Frames.Get(own[0])
+	function = r.s.Strings.Get(f.Name)
+	return frames.PrecisionOf(r.s.Strings.Get(f.File), function), function
 }
 
 // savesOwn reports whether what saved a row is no product, but the operation that made it.

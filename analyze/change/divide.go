@@ -201,18 +201,19 @@ func (d *draft) units(p *pass, groups []group) []unit {
 // are like the last.
 func (d *draft) accumulate(parts int64, e *Applied) {
 	before := len(d.added)
-	columns := d.columns()
+	columns, parameters := d.columns(), d.parameters()
 	var open []int // what is put in and stays behind its pass, in added
 	for i := range d.passes {
 		p := &d.passes[i]
 		first := d.loopOf(p)
 		weights, sums := d.weights(p, first), d.divided(p, parts)
+		copies, halves := d.weightCopies(p, first, parameters)
 		for row := p.rows.from; row < p.rows.to; row++ {
 			if l := &d.t.Lives[row]; l.Born < first || d.gradient(row) && l.Born >= p.begin {
 				continue
 			}
-			if d.phase(row) == inBackward && weights[d.t.Lives[row].Requested] {
-				continue // one of several that a gradient is the sum of
+			if n := d.t.Lives[row].Requested; copies[row] || d.phase(row) == inBackward && (weights[n] || halves[n]) {
+				continue // of the shape of a parameter: one of several that a gradient is the sum of, or what it is made from
 			}
 			if n, ok := sums[row]; ok {
 				d.sizes[row], d.drop[row] = n, d.drop[row] || n == 0
@@ -244,6 +245,50 @@ func (d *draft) accumulate(parts int64, e *Applied) {
 			}
 		}
 	}
+}
+
+// parameters are the sizes of what a trace knows as parameters.
+func (r *run) parameters() map[int64]bool {
+	out := map[int64]bool{}
+	for row := range int32(len(r.t.Lives)) {
+		if r.is(row, category.Parameter) {
+			out[r.t.Lives[row].Requested] = true
+		}
+	}
+	return out
+}
+
+// weightCopies are the copies of 16 bits that products make of weights under torch.autocast on the way to a pass, from an event on, and
+// their sizes: half of a parameter's, and made by the code of a product before its result. Where few products make any, none is one.
+func (r *run) weightCopies(p *pass, first int32, parameters map[int64]bool) (copies map[int32]bool, sizes map[int64]bool) {
+	const least = 512
+	copies, sizes = map[int32]bool{}, map[int64]bool{}
+	products, with := 0, 0
+	for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; {
+		o := r.operation(row)
+		from, result := max(row, o.from), o.to-1
+		row = o.to
+		for result > from && r.worksIn(result) {
+			result--
+		}
+		if of, _ := r.precision(result); of != frames.Weighs || r.t.Lives[from].Born < first {
+			continue
+		}
+		products++
+		had := len(copies)
+		for of := from; of < result; of++ {
+			if n := r.t.Lives[of].Requested; n >= least && parameters[2*n] && !r.worksIn(of) {
+				copies[of], sizes[n] = true, true
+			}
+		}
+		if len(copies) > had {
+			with++
+		}
+	}
+	if with*2 < products {
+		return nil, nil
+	}
+	return copies, sizes
 }
 
 // owe brings in the gradients of smaller batches before a pass that stops before it has made its own: those of the pass
