@@ -224,10 +224,12 @@ type observed struct {
 	term        *term   // of a proven law
 	logs        float64 // sum of the logarithms of how sizes differ between the recordings
 	pairs       float64
-	own, others float64 // sums of sizes
-	rows        float64
-	unproven    int
-	laws        map[int32]bool // those that are not proven
+	// Of those in both: sums of the squares of these logarithms, of those of sizes, and of the squares of those.
+	logs2, sizes, sizes2 float64
+	own, others          float64 // sums of sizes
+	rows                 float64
+	unproven             int
+	laws                 map[int32]bool // those that are not proven
 	// What divides all sizes, and the largest, of this recording and of the other.
 	unit, itsUnit int64
 	top, itsTop   int64
@@ -244,12 +246,16 @@ func (v *observed) varies(steps bool) bool {
 }
 
 // vary finds the slots whose sizes differ from step to step although the values do not: they depend on the data. What no
-// proven law gives of them is an estimate. Their mean goes with the term of another step of the slot, or else with that by
+// proven law gives of them is an estimate. Where the recordings' steps are of the same data each goes by itself, as recorded. Else
+// their mean goes with the term of another step of the slot, or else with that by
 // which the recordings differ on the whole; what a size differs from the mean, as the sum of many parts does, with the root.
 // The bounds are as far apart as the steps are.
 func (m *model) vary(others []*recording, partners [][]int32, all []term, scales value) {
 	if len(others) == 0 {
 		return
+	}
+	if scales == batch { // what is of all pairs of its items does not depend on the data
+		all = slices.DeleteFunc(slices.Clone(all), func(t term) bool { return t[0] > 1 })
 	}
 	far := 0 // the other recording that is furthest away
 	for k := range others {
@@ -295,6 +301,7 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term, scales
 		}
 	}
 	m.depends = good*uneven > total
+	same := steps && sameData(of)
 	padded := steps && scales == batch && m.isPadded(of, others[far].At, all)
 	type class struct {
 		slot  slot
@@ -321,7 +328,9 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term, scales
 			mean := v.own + v.others*float64(t.of(m.At))/float64(t.of(others[far].At))
 			n := v.rows + v.pairs
 			least, most := v.least, v.most
-			if !steps {
+			if same {
+				mean, n = size(row), 1
+			} else if !steps {
 				if mean, n = size(row), 1; k.its > 0 {
 					mean, n = mean+k.its*float64(t.of(m.At))/float64(t.of(others[far].At)), 2
 				}
@@ -334,7 +343,7 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term, scales
 			} else {
 				l = along(t, int64(mean/n), m.At)
 				l.kind, l.rest = estimated, size(row)-mean/n
-				m.chance = true
+				m.chance = m.chance || !same
 				l.low = along(t, int64(size(row)*least/most), m.At)
 				l.high = along(t, int64(size(row)*most/least), m.At)
 			}
@@ -353,6 +362,21 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term, scales
 		}
 		m.of[row] = id
 	}
+}
+
+// sameData reports whether steps of both recordings worked on the same data, each on as large a part of it: where one has a larger
+// size than in another step, so has the other, by as much.
+func sameData(of map[slot]*observed) bool {
+	const clear = 4
+	var sizes, ratios float64 // variances, by bytes
+	for _, v := range of {
+		if n := v.pairs; n > 1 && v.varies(true) {
+			bytes := v.own / v.rows
+			sizes += bytes * (v.sizes2/n - v.sizes/n*v.sizes/n)
+			ratios += bytes * (v.logs2/n - v.logs/n*v.logs/n)
+		}
+	}
+	return clear*ratios < sizes
 }
 
 // termAt is the term by which the sizes of two recordings differ.
@@ -395,7 +419,9 @@ func (v *observed) add(m *model, row int, size, its func(int) float64, steps boo
 			v.least, v.most = min(v.least, n/was), max(v.most, n/was)
 		}
 		v.others += n
-		v.logs += math.Log(size(row) / n)
+		log, ratio := math.Log(size(row)), math.Log(size(row)/n)
+		v.logs, v.logs2 = v.logs+ratio, v.logs2+ratio*ratio
+		v.sizes, v.sizes2 = v.sizes+log, v.sizes2+log*log
 		v.pairs++
 	}
 	switch l := m.laws[m.of[row]]; {
