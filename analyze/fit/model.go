@@ -425,9 +425,10 @@ func (v *observed) add(m *model, row int, size, its func(int) float64, steps boo
 		v.pairs++
 	}
 	switch l := m.laws[m.of[row]]; {
-	case l.kind != proven || steps && !m.sound(m.of[row]):
+	case l.kind != proven:
 		v.unproven++
 		v.laws[m.of[row]] = true
+	case steps && !m.sound(m.of[row]):
 	case len(l.parts) == 1:
 		v.term = &l.parts[0].term
 	}
