@@ -38,6 +38,10 @@ func newModel(r *recording, others []*recording, partners [][]int32, all []term,
 		m.doubt = true
 		return m
 	}
+	rough := all // of what is estimated
+	if v == batch {
+		rough = slices.DeleteFunc(slices.Clone(all), func(t term) bool { return t[0] > 1 })
+	}
 	known := map[string]int32{}
 	var key []byte
 	points, sizes := []Point{}, []int64{}
@@ -61,14 +65,14 @@ func newModel(r *recording, others []*recording, partners [][]int32, all []term,
 			}
 			id = int32(len(m.laws))
 			known[string(key)] = id
-			m.laws = append(m.laws, lawOf(all, points, sizes, len(others)+1))
+			m.laws = append(m.laws, lawOf(all, rough, points, sizes, len(others)+1))
 			m.seen = append(m.seen, len(points))
 		}
 		m.of[row] = id
 	}
 	m.lend(partners)
 	m.findLoops(others, partners)
-	m.vary(others, partners, all, v)
+	m.vary(others, partners, rough, v)
 	m.workspaces()
 	m.algorithms(others, partners)
 	m.reductions(others, partners)
@@ -78,8 +82,9 @@ func newModel(r *recording, others []*recording, partners [][]int32, all []term,
 }
 
 // lawOf is the law of sizes in so many recordings, of which the first is that of the skeleton. What only some of them have,
-// as of a kernel that is chosen by shape, may be matched to what it is not: no square is made of it.
-func lawOf(all []term, points []Point, sizes []int64, recordings int) *law {
+// as of a kernel that is chosen by shape, may be matched to what it is not: no square is made of it, nor an estimate by the square of a
+// batch, for what is of all pairs of its items does not depend on the data.
+func lawOf(all, rough []term, points []Point, sizes []int64, recordings int) *law {
 	if len(points) < recordings {
 		all = slices.DeleteFunc(slices.Clone(all), func(m term) bool { return m[0] > 1 || m[1] > 1 })
 	}
@@ -91,7 +96,7 @@ func lawOf(all []term, points []Point, sizes []int64, recordings int) *law {
 			return l
 		}
 	}
-	return estimate(all, points, sizes)
+	return estimate(rough, points, sizes)
 }
 
 // workspaces of products are as large for all sizes: which product asks for them differs.
@@ -235,12 +240,18 @@ type observed struct {
 	top, itsTop   int64
 }
 
-// varies reports whether the sizes of a slot depend on the data. Where they differ too much the slot is not one call: the
-// order of calls does.
+// differs reports whether steps differ in the sizes of a slot. Where they differ too much the slot is not one call: the order of
+// calls does.
+func (v *observed) differs() bool {
+	const much = 16
+	return v.least < v.most && v.most < much*v.least
+}
+
+// varies reports whether the sizes of a slot depend on the data.
 func (v *observed) varies(steps bool) bool {
-	const several, much = 4, 16
+	const several = 4
 	if steps {
-		return v.least < v.most && v.most < much*v.least && v.unproven > 0
+		return v.differs() && v.unproven > 0
 	}
 	return len(v.laws) >= several && 5*v.unproven >= int(v.rows)
 }
@@ -253,9 +264,6 @@ func (v *observed) varies(steps bool) bool {
 func (m *model) vary(others []*recording, partners [][]int32, all []term, scales value) {
 	if len(others) == 0 {
 		return
-	}
-	if scales == batch { // what is of all pairs of its items does not depend on the data
-		all = slices.DeleteFunc(slices.Clone(all), func(t term) bool { return t[0] > 1 })
 	}
 	far := 0 // the other recording that is furthest away
 	for k := range others {
@@ -365,18 +373,23 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term, scales
 }
 
 // sameData reports whether steps of both recordings worked on the same data, each on as large a part of it: where one has a larger
-// size than in another step, so has the other, by as much.
+// size than in another step, so has the other, by as much. That is so of most bytes.
 func sameData(of map[slot]*observed) bool {
-	const clear = 4
-	var sizes, ratios float64 // variances, by bytes
+	const clear = 4 // times the variance
+	var same, other float64
 	for _, v := range of {
-		if n := v.pairs; n > 1 && v.varies(true) {
-			bytes := v.own / v.rows
-			sizes += bytes * (v.sizes2/n - v.sizes/n*v.sizes/n)
-			ratios += bytes * (v.logs2/n - v.logs/n*v.logs/n)
+		n := v.pairs
+		if n < 2 || !v.differs() {
+			continue
+		}
+		sizes, ratios := v.sizes2-v.sizes*v.sizes/n, v.logs2-v.logs*v.logs/n
+		if clear*ratios < sizes {
+			same += v.own / v.rows
+		} else {
+			other += v.own / v.rows
 		}
 	}
-	return clear*ratios < sizes
+	return same > other
 }
 
 // termAt is the term by which the sizes of two recordings differ.
