@@ -80,8 +80,20 @@ func (r *run) modules(descend bool, takes func(stack []snapshot.FrameID, depth i
 		ats[i] = at{g, int32(depth)}
 	}
 	r.nameApart(groups)
+	orders := make([]order, len(groups))
+	for i := range orders {
+		orders[i] = order{}
+	}
 	for i := range r.passes {
-		r.callsIn(&r.passes[i], ats, groups)
+		r.callsIn(&r.passes[i], ats, groups, orders, false)
+	}
+	if slices.ContainsFunc(orders, func(o order) bool { return len(o) > 1 }) {
+		for i := range groups {
+			groups[i].calls = nil
+		}
+		for i := range r.passes {
+			r.callsIn(&r.passes[i], ats, groups, orders, true)
+		}
 	}
 	for i := range groups {
 		r.join(&groups[i])
@@ -108,10 +120,15 @@ func (r *run) callIn(stack []snapshot.FrameID, takes func(stack []snapshot.Frame
 	return -1
 }
 
-// callsIn finds the calls on the way to a pass.
-func (r *run) callsIn(p *pass, ats []at, groups []group) {
+// order is what follows, in calls of a group, on the code that they are seen to begin with.
+type order map[snapshot.StackID]map[snapshot.StackID]bool
+
+// callsIn finds the calls on the way to a pass, and the orders of their code. Where these are known, a call is over, too, where code
+// comes that others have before what it began with.
+func (r *run) callsIn(p *pass, ats []at, groups []group, orders []order, known bool) {
 	open := int32(-1) // the group of the call that goes on
 	var first, last snapshot.StackID
+	seen := false // the call began where the line, or its function, did
 	runs := func(id snapshot.StackID) snapshot.FrameID { return r.runs(r.stack(id), int(ats[id].depth)) }
 	comes := map[snapshot.StackID]int{} // how often each stack allocates
 	for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
@@ -128,11 +145,18 @@ func (r *run) callsIn(p *pass, ats []at, groups []group) {
 			}
 			continue
 		}
-		if g != open || stack != last && (r.back(first, stack, comes[first] > 1) || r.apart(runs(last), runs(stack))) {
+		began := g != open || stack != last && r.returns(runs(first), runs(last), runs(stack))
+		if began || stack != last && (r.back(first, stack, comes[first] > 1) || r.apart(runs(last), runs(stack)) ||
+			known && orders[g][stack][first]) {
 			groups[g].calls = append(groups[g].calls, instance{pass: p, depth: int(ats[stack].depth), follows: g == open})
-			open, first = g, stack
+			open, first, seen = g, stack, began
+			if began && !known && orders[g][first] == nil {
+				orders[g][first] = map[snapshot.StackID]bool{}
+			}
 		}
-		last = stack
+		if last = stack; seen && !known && stack != first {
+			orders[g][first][stack] = true
+		}
 		c := &groups[g].calls[len(groups[g].calls)-1]
 		c.rows = append(c.rows, row)
 	}
@@ -140,6 +164,11 @@ func (r *run) callsIn(p *pass, ats []at, groups []group) {
 		g := &groups[open]
 		g.calls = g.calls[:len(g.calls)-1] // it is not over
 	}
+}
+
+// returns reports whether code has gone on to a later line of a function, and is at that where it was first now.
+func (r *run) returns(first, last, now snapshot.FrameID) bool {
+	return first != 0 && first == now && r.functions[last] == r.functions[now] && r.s.Frames.Get(last).Line > r.s.Frames.Get(now).Line
 }
 
 // runs is the frame of the function that is called at a depth of a stack, 0 for none.
@@ -273,33 +302,37 @@ func (r *run) joinOne(calls []instance) ([]instance, int) {
 	return joined, parts
 }
 
-// joinWhere joins calls that end early with those behind, and gives how many parts each then has: 1 for none, 0 where some calls end
-// elsewhere, so that nothing tells.
+// joinWhere joins calls that end early with those behind, and gives how many parts each then has at most, those that begin alike as
+// many: 1 for none, 0 where some calls end elsewhere, so that nothing tells.
 func (r *run) joinWhere(calls []instance, early func(k int) bool) (joined []instance, most int) {
-	parts := 0 // of the call
+	parts := 0                       // of the call
+	of := map[snapshot.StackID]int{} // by what calls begin with
+	over := func() bool {
+		began := r.code(joined[len(joined)-1].rows[0])
+		if of[began] == 0 {
+			of[began] = parts
+		}
+		most = max(most, parts)
+		return of[began] == parts
+	}
 	for i := range calls {
 		c := &calls[i]
 		if i > 0 {
 			before := &calls[i-1]
-			if c.follows && early(i-1) && r.inCallee(before, 0) == r.inCallee(c, 0) {
+			same := r.code(before.rows[0]) == r.code(c.rows[0])
+			if same && c.follows && early(i-1) && r.inCallee(before, 0) == r.inCallee(c, 0) {
 				parts++
 				joined[len(joined)-1].rows = append(joined[len(joined)-1].rows, c.rows...)
 				continue
 			}
-			if most == 0 {
-				most = parts
-			}
-			if parts != most || early(i-1) && c.follows {
+			if !over() || same && early(i-1) && c.follows {
 				return nil, 0
 			}
 		}
 		parts = 1
 		joined = append(joined, instance{rows: slices.Clone(c.rows), pass: c.pass, depth: c.depth, follows: c.follows})
 	}
-	if most == 0 {
-		most = parts
-	}
-	if parts != most {
+	if !over() {
 		return nil, 0
 	}
 	return joined, most
