@@ -409,7 +409,7 @@ func (d *draft) usesOf(p *pass, saved []int32) map[int32][]span {
 				next = row
 			}
 		}
-		if next >= 0 && d.lastBefore(d.end(next)) > d.lastBefore(n.to) {
+		if next >= 0 && d.lastBefore(d.end(next)) > d.lastBefore(n.to) && !slices.Contains(out[next], n.span) {
 			out[next] = append(out[next], n.span)
 		}
 	}
