@@ -332,9 +332,11 @@ func (f *finder) fromBackward(l *timeline.Life) verdict {
 		if f.end(l) > f.lastBack[at] && l.Born <= f.lastBack[at] && !f.briefly(l, f.lastBack[at]) {
 			return verdict{Gradient, trust}
 		}
-		return verdict{Gradient, Low}
+		if !f.sizes[l.Requested] {
+			return verdict{Gradient, Low}
+		}
 	}
-	// Without steps: what some other code's allocation finds alive has outlived the pass.
+	// Without steps, or in a pass that is not the last of one: what some other code's allocation finds alive has outlived the pass.
 	if before(f.allocs[f.alloc:], f.end(l)) > before(f.backwards[f.backward:], f.end(l)) {
 		return verdict{Gradient, min(trust, Medium)}
 	}
