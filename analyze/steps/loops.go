@@ -74,8 +74,8 @@ type nodeKey struct {
 	file, name snapshot.StringID
 }
 
-// path gives the places of a stack. Frames of torch and of the standard library are passed over. Inside a module's
-// call it goes on through what only hands on, as modules that wrap another do, and ends with the first function that
+// path gives the places of a stack, up to where an optimizer steps. Frames of torch and of the standard library are passed over. Inside
+// a module's call it goes on through what only hands on, as modules that wrap another do, and ends with the first function that
 // allocates at several lines: what is further inside is a part of that. A container of torch's is such a function, too.
 func (tr *tree) path(stack snapshot.StackID) []int32 {
 	path, ok := tr.paths[stack]
@@ -116,6 +116,9 @@ func (tr *tree) read(stack snapshot.StackID) []int32 {
 				break
 			}
 			continue
+		}
+		if walk.Phase() == frames.InOptimizer {
+			break // it may go over parameters
 		}
 		f := tr.s.Frames.Get(id)
 		key := nodeKey{parent, f.File, f.Name}

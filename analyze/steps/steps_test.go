@@ -167,6 +167,19 @@ func TestFind(t *testing.T) {
 				}
 			}
 		}, 5, "iteration of train (train.py:31)"},
+		{"an optimizer that goes over parameters", func(d *build.Device) {
+			const site = "/lib/python3/site-packages/"
+			for range 5 {
+				step(d)
+				for range 40 {
+					for _, line := range []string{"40", "41"} {
+						d.Stack = frames(site+"transformers/optimization.py:"+line+":step", site+"torch/optim/optimizer.py:485:wrapper",
+							"/app/train.py:34:train")
+						d.Free(d.Alloc(mib))
+					}
+				}
+			}
+		}, 5, "iteration of train (train.py:31)"},
 		{"layers of one pass", func(d *build.Device) {
 			d.Stack = frames("/app/model.py:7:forward", module, "/app/train.py:32:train")
 			d.Alloc(mib)
