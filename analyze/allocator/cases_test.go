@@ -377,3 +377,19 @@ func TestFreedTwice(t *testing.T) {
 	b.Free(k)
 	b.Free(k)
 }
+
+// TestGoDown holds that a device gives addresses that do not overlap, the later ones below all that it gave before it went down.
+func TestGoDown(t *testing.T) {
+	d := &Device{}
+	low, _ := d.Malloc(3 << 20)
+	high, _ := d.Malloc(1)
+	d.GoDown()
+	next, _ := d.Malloc(5 << 20)
+	last, _ := d.Malloc(1)
+	if high-low < 3<<20 || low-next < 5<<20 || next-last < 1 {
+		t.Errorf("%#x, %#x, then %#x, %#x", low, high, next, last)
+	}
+	if _, ok := d.Reserve(1 << 62); ok {
+		t.Error("gave more addresses than there are")
+	}
+}

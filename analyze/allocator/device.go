@@ -15,7 +15,7 @@ type Driver interface {
 	Unmap(addr uint64, size int64)
 }
 
-// Device is a device of a given capacity. It gives ever higher addresses and none twice.
+// Device is a device of a given capacity. It gives ever higher addresses and none twice, see GoDown.
 type Device struct {
 	// Total is the memory that can be had in bytes, 0 for no limit: without that of the CUDA
 	// context, libraries and other processes.
@@ -23,6 +23,7 @@ type Device struct {
 
 	used int64
 	next uint64
+	down bool
 }
 
 const (
@@ -32,6 +33,10 @@ const (
 
 // Hold counts bytes that were taken from the device before. They may be more than it has.
 func (d *Device) Hold(bytes int64) { d.used += bytes }
+
+// GoDown has it give ever lower addresses from now on, below those given so far. Drivers do either, and where addresses decide
+// between blocks of one size (see Tie) that may move them.
+func (d *Device) GoDown() { d.down, d.next = true, firstAddress }
 
 func (d *Device) take(size int64) bool {
 	size = roundUp(size, devicePage)
@@ -59,12 +64,20 @@ func (d *Device) Free(_ uint64, size int64) { d.used -= roundUp(size, devicePage
 
 // Reserve implements Driver.
 func (d *Device) Reserve(size int64) (uint64, bool) {
-	addr := max(d.next, firstAddress)
-	end := addr + uint64(roundUp(size, devicePage))
+	n := uint64(roundUp(size, devicePage))
+	if d.next == 0 {
+		d.next = firstAddress
+	}
+	addr, end := d.next, d.next+n
+	if d.down {
+		addr, end = d.next-n, d.next
+	}
 	if end < addr {
 		return 0, false
 	}
-	d.next = end
+	if d.next = end; d.down {
+		d.next = addr
+	}
 	return addr, true
 }
 

@@ -196,12 +196,18 @@ func (in *Input) try(ctx context.Context, changes []Change, a *Answer) (d *draft
 	return d, all, o, err
 }
 
-// replay runs a program without a limit, and with that of the device.
-func (in *Input) replay(ctx context.Context, p *whatif.Program, a *Answer) (o Outcome, err error) {
+// options are those of a replay of a program without a limit.
+func (a *Answer) options(p *whatif.Program) whatif.Options {
 	opt := whatif.Options{Conf: p.Recorded.Conf}
 	if a.Anew {
 		opt.Start = whatif.Anew
 	}
+	return opt
+}
+
+// replay runs a program without a limit, and with that of the device.
+func (in *Input) replay(ctx context.Context, p *whatif.Program, a *Answer) (o Outcome, err error) {
+	opt := a.options(p)
 	free, err := p.Run(ctx, opt)
 	if err != nil {
 		return o, err

@@ -74,7 +74,8 @@ var shifts = []struct {
 	bytes  int64
 }{{events: 1}, {events: 3}, {events: -1}, {bytes: 512}, {bytes: -512}}
 
-// bound replays what changes come to with small shifts of the requests, and says how far the prediction can be trusted.
+// bound replays what changes come to with small shifts of the requests, and with segments at lower addresses instead of higher ones,
+// and says how far the prediction can be trusted.
 func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 	peak := a.After.ReservedPeak
 	low, high := peak, peak
@@ -86,12 +87,14 @@ func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 		if len(a.Changes) == 1 && slices.Contains(a.Changes[0].Assumptions, Assumption{Kind: EndsWithStep}) {
 			all = append(all, d.atOnce())
 		}
-		for _, e := range all {
+		for i, e := range append(all, d.edits()) {
 			p, err := d.p.Edited(e)
 			if err != nil {
 				return err
 			}
-			o, err := in.replay(ctx, p, &Answer{Anew: a.Anew})
+			opt := a.options(p)
+			opt.Down = i == len(all)
+			o, err := p.Run(ctx, opt)
 			if err != nil {
 				return err
 			}

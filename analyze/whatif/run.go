@@ -51,6 +51,8 @@ type Options struct {
 	Total int64
 	// UntilFailure stops at the first request that fails.
 	UntilFailure bool
+	// Down has the driver give ever lower addresses to new segments, and not ever higher ones.
+	Down bool
 	// Curve samples the reserved and allocated bytes at so many points, 0 for none.
 	Curve int
 
@@ -153,6 +155,9 @@ func (p *Program) Run(ctx context.Context, o Options) (*Outcome, error) {
 	default:
 		r.restore(p.start, -1, device)
 		device.Hold(r.a.Stats().ReservedBytes[allocator.All].Current)
+	}
+	if o.Down {
+		device.GoDown()
 	}
 	if out.StartFailed {
 		out.largest = r.a.Largest()
