@@ -9,6 +9,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/ghost"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot"
@@ -426,7 +427,7 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 	}
 	guessed := len(kept) > len(names)
 	if guessed {
-		kept = outstanding(kept, c, names)
+		kept = d.outstanding(kept, c, names)
 	}
 	if len(kept) != len(names) {
 		no := &RefusedError{Change: c.Text, Lacks: ManyLines}
@@ -487,8 +488,8 @@ func (c *Change) which() string {
 const everyList = "*"
 
 // outstanding are, of more lists than are named, those that have as many modules as are named, or that keep much more than the
-// others; all where that does not tell.
-func outstanding(kept []keeper, c *Change, names []string) []keeper {
+// others, or, of two of one module, the one whose turn a name tells; all where nothing tells.
+func (d *draft) outstanding(kept []keeper, c *Change, names []string) []keeper {
 	const more = 3 // times as much
 	if len(names) == 1 {
 		long := slices.DeleteFunc(slices.Clone(kept), func(k keeper) bool {
@@ -502,9 +503,37 @@ func outstanding(kept []keeper, c *Change, names []string) []keeper {
 	sorting.Stable(by, func(a, b keeper) int { return cmp.Compare(b.saved, a.saved) })
 	least := by[len(names)-1].saved
 	if least < more*by[len(names)].saved {
+		if at := turn(names[0]); at >= 0 && len(names) == 1 && len(kept) == 2 && d.ofOne(kept[0].around, kept[1].around) {
+			return kept[at : at+1]
+		}
 		return kept
 	}
 	return slices.DeleteFunc(kept, func(k keeper) bool { return k.saved < least })
+}
+
+// ofOne reports whether two lines run in one call of a module.
+func (d *draft) ofOne(a, b []snapshot.FrameID) bool {
+	for k := 1; k <= min(len(a), len(b)) && a[len(a)-k] == b[len(b)-k]; k++ {
+		if frames.Of(d.s, a[len(a)-k]).IsModuleCall() {
+			return true
+		}
+	}
+	return false
+}
+
+// turn is which of two lists a program runs first and then that one is named for: an encoder 0, a decoder 1; -1 for others.
+func turn(name string) int {
+	name = strings.ToLower(name)
+	is := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(name, word) })
+	}
+	switch {
+	case is("enc", "down"):
+		return 0
+	case is("dec", "up"):
+		return 1
+	}
+	return -1
 }
 
 // smallList is how many times less a list keeps than another that is taken for none.
