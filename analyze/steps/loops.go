@@ -21,6 +21,7 @@ type loop struct {
 	irregular float64
 	works     int64   // the working set: median bytes that an iteration needs beyond what was there, or stays
 	filled    float64 // share of the events from its first beginning to its last that are of ordinary iterations
+	most      bool    // it has most of the trace's allocations
 }
 
 // fromLoop makes a step of each time that the program's loop begins up to the next; the last lasts to
@@ -189,11 +190,12 @@ func findLoop(s *snapshot.Snapshot, t *timeline.Timeline, active *timeline.Level
 	for n := range tr.nodes {
 		nd := &tr.nodes[n]
 		nd.last = -1
-		if 2*nd.allocs < total {
+		most := 2*nd.allocs >= total
+		if !most && (3*nd.allocs < total || nd.depth >= insideModule) {
 			continue
 		}
 		for _, head := range tr.heads(nd) {
-			heads[head] = &loop{node: nd, line: tr.places[head].line}
+			heads[head] = &loop{node: nd, line: tr.places[head].line, most: most}
 		}
 	}
 	if len(heads) == 0 {
@@ -211,8 +213,25 @@ func findLoop(s *snapshot.Snapshot, t *timeline.Timeline, active *timeline.Level
 			}
 		}
 	})
+	maps.DeleteFunc(heads, func(_ int32, l *loop) bool { return !l.most && !l.trains(t, tr) })
 	most, _ := active.Highest(-1, t.Trace.Len()-1)
 	return choose(active, most-active.Lowest(-1, t.Trace.Len()-1), heads)
+}
+
+// trains reports whether most iterations of a loop have allocations of threads without frames of Python, as those of autograd.
+func (l *loop) trains(t *timeline.Timeline, tr *tree) bool {
+	with, last := 0, -1
+	for i := range t.Lives {
+		x := &t.Lives[i]
+		if x.Born < 0 || x.Stack == 0 || tr.python[x.Stack] {
+			continue
+		}
+		at, _ := slices.BinarySearch(l.starts, x.Born)
+		if at--; at >= 0 && at != last {
+			with, last = with+1, at
+		}
+	}
+	return 2*with > len(l.starts)
 }
 
 // heads are the lines at which loops of a function may begin again: those that were come back to. A module's function
@@ -239,7 +258,8 @@ func (n *node) first(line int32) bool {
 }
 
 // choose takes, of the loops that find memory as they left it and are no part of a step, the one that begins most
-// often, and the outermost of equals. The active memory of the trace is within a range of so many bytes.
+// often, and the outermost of equals; one with fewer than half of the allocations, that trains, only where none has more, as
+// where a program evaluates for as long as that. The active memory of the trace is within a range of so many bytes.
 func choose(active *timeline.Levels, spread int64, heads map[int32]*loop) *loop {
 	var loops []*loop
 	for _, p := range slices.Sorted(maps.Keys(heads)) {
@@ -251,10 +271,11 @@ func choose(active *timeline.Levels, spread int64, heads map[int32]*loop) *loop 
 	loops = slices.DeleteFunc(slices.Clone(loops), func(l *loop) bool {
 		return slices.ContainsFunc(loops, l.isPartOf)
 	})
+	most := slices.ContainsFunc(loops, func(l *loop) bool { return l.most })
 	outside := slices.ContainsFunc(loops, func(l *loop) bool { return l.depth < insideModule })
 	var best *loop
 	for _, l := range loops {
-		if outside && l.depth >= insideModule {
+		if outside && l.depth >= insideModule || most && !l.most {
 			continue
 		}
 		if best == nil || cmp.Or(cmp.Compare(len(l.starts), len(best.starts)), cmp.Compare(best.depth, l.depth),
