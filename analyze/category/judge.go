@@ -336,7 +336,7 @@ func (f *finder) fromBackward(l *timeline.Life) verdict {
 			return verdict{Gradient, Low}
 		}
 	}
-	// Without steps, or in a pass that is not the last of one: what some other code's allocation finds alive has outlived the pass.
+	// Without steps, or in a pass that is not the last of its step: what some other code's allocation finds alive has outlived the pass.
 	if before(f.allocs[f.alloc:], f.end(l)) > before(f.backwards[f.backward:], f.end(l)) {
 		return verdict{Gradient, min(trust, Medium)}
 	}

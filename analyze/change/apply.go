@@ -466,7 +466,7 @@ func (g *group) meant(name string) (list group, sure bool) {
 		return *g, true
 	case strings.Contains(name, "stage"):
 		return *g.outer, true
-	case between(g.outer):
+	case g.outer.interrupted():
 		return *g.outer, false
 	}
 	return *g, false

@@ -224,16 +224,13 @@ func (x *autocast) castGiven() {
 		for next < len(x.products) && x.products[next].row <= row {
 			next++
 		}
-		if next == len(x.products) {
-			return
-		}
-		read := x.gradientAt(x.end(row)) >= 0
 		if x.narrow[row] && x.normed[row] {
 			x.copyWide(row)
 		}
-		if x.normed[row] || x.wide[row] {
+		if next == len(x.products) || x.normed[row] || x.wide[row] {
 			continue
 		}
+		read := x.gradientAt(x.end(row)) >= 0
 		var ends []int32 // of the nodes of products, those of the last ones first
 		if read && x.savedBy(row).saver < 0 || !read && !x.products[next].weighs {
 			ends = append(ends, x.end(row))
@@ -274,7 +271,11 @@ func (x *autocast) copyWide(row int32) {
 	if saver < 0 || x.last(row) != x.end(row) {
 		return
 	}
-	x.add(row, x.t.Lives[x.operation(saver).from].Born-1, x.end(row)).bytes = x.sizes[row]
+	if of, _ := x.precision(saver); of != frames.Full {
+		return
+	}
+	born := max(x.t.Lives[x.operation(saver).from].Born-1, x.t.Lives[row].Born)
+	x.add(row, born, x.end(row)).bytes = x.sizes[row]
 	x.until(row, x.leaves(row))
 }
 

@@ -3,6 +3,7 @@ package change
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/snapana/snapana/analyze/category"
@@ -259,11 +260,13 @@ func (r *run) parameters() map[int64]bool {
 }
 
 // weightCopies are the copies of 16 bits that products make of weights under torch.autocast on the way to a pass, from an event on, and
-// their sizes: half of a parameter's, and made by the code of a product before its result. Where few products make any, none is one.
+// their sizes: half of a parameter's, made by the code of a product before its result, and of nothing else. Where few products make any,
+// none is one.
 func (r *run) weightCopies(p *pass, first int32, parameters map[int64]bool) (copies map[int32]bool, sizes map[int64]bool) {
 	const least = 512
 	copies, sizes = map[int32]bool{}, map[int64]bool{}
 	products, with := 0, 0
+	other := map[int64]bool{} // sizes of results
 	for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; {
 		o := r.operation(row)
 		from, result := max(row, o.from), o.to-1
@@ -271,14 +274,18 @@ func (r *run) weightCopies(p *pass, first int32, parameters map[int64]bool) (cop
 		for result > from && r.worksIn(result) {
 			result--
 		}
-		if of, _ := r.precision(result); of != frames.Weighs || r.t.Lives[from].Born < first {
+		if r.t.Lives[from].Born < first {
+			continue
+		}
+		other[r.t.Lives[result].Requested] = true
+		if p, _ := r.precision(result); p != frames.Weighs {
 			continue
 		}
 		products++
 		had := len(copies)
-		for of := from; of < result; of++ {
-			if n := r.t.Lives[of].Requested; n >= least && parameters[2*n] && !r.worksIn(of) {
-				copies[of], sizes[n] = true, true
+		for k := from; k < result; k++ {
+			if n := r.t.Lives[k].Requested; n >= least && parameters[2*n] && !r.worksIn(k) {
+				copies[k], sizes[n] = true, true
 			}
 		}
 		if len(copies) > had {
@@ -288,6 +295,8 @@ func (r *run) weightCopies(p *pass, first int32, parameters map[int64]bool) (cop
 	if with*2 < products {
 		return nil, nil
 	}
+	maps.DeleteFunc(copies, func(row int32, _ bool) bool { return other[r.t.Lives[row].Requested] })
+	maps.DeleteFunc(sizes, func(n int64, _ bool) bool { return other[n] })
 	return copies, sizes
 }
 

@@ -19,8 +19,8 @@ func (r *run) holder(stack []snapshot.FrameID) int {
 		switch c := frames.Of(r.s, id); {
 		case !c.Has(frames.Python), c.Part() == frames.Functional, c.Part() == frames.ModuleWrapper,
 			c.Part() == frames.Wrapper, c.Origin() == frames.Plumbing && !c.IsModuleCall():
-		case c.IsModuleCall() && (python < 0 || frames.Of(r.s, stack[python]).IsLibrary()):
-			python = -1 // a module of torch's, or one that is not Python: its caller gets it
+		case c.IsModuleCall():
+			python = -1 // of a module of torch's: its caller gets it
 		case c.Origin() > frames.Library:
 			return len(stack) - 1 - i
 		case python < 0:
@@ -383,11 +383,13 @@ func (d *draft) products(p *pass) []product {
 	return out
 }
 
-// bias reports whether a node that is at work between two events makes a row for a bias, and a gradient of a larger parameter.
+// bias reports whether a node that is at work between two events makes a row for a bias: the gradient of a parameter with several times
+// as many elements, one for each row of a matrix, too.
 func (d *draft) bias(row, begin, end int32) bool {
-	const larger = 8 // times
-	for other := max(row-longNode, 0); int(other) < min(int(row)+longNode, len(d.t.Lives)); other++ {
-		if born := d.t.Lives[other].Born; born > begin && born <= end && d.sizes[other] >= larger*d.sizes[row] && d.gradient(other) {
+	n := d.t.Lives[row].Requested
+	for other := max(row-longNode, 0); other < min(row+longNode, int32(len(d.t.Lives))); other++ {
+		l := &d.t.Lives[other]
+		if l.Born > begin && l.Born <= end && l.Requested > n && l.Requested%max(n, 1) == 0 && d.gradient(other) {
 			return true
 		}
 	}

@@ -126,7 +126,7 @@ func (r *run) stagesAt(groups []group) *group {
 			continue
 		}
 		ofBlocks, torchs := 0, false
-		between := between(g)
+		between := g.interrupted()
 		for k := range stages.calls {
 			switch c := &stages.calls[k]; {
 			case r.isTorchs(r.inListed(c, 0)):
@@ -154,27 +154,27 @@ func (r *run) stagesAt(groups []group) *group {
 	return nil
 }
 
-// between reports whether the line of a group calls something else between its modules.
-func between(g *group) bool {
+// interrupted reports whether the line of a group calls something else between its modules.
+func (g *group) interrupted() bool {
 	return slices.ContainsFunc(g.calls, func(c instance) bool { return c.ordinal > 0 && !c.follows })
 }
 
 // even reports whether the line of a group calls something else between lists of torch's, each time behind as many modules.
 func (r *run) even(g *group) bool {
-	if !between(g) || !r.callsList(&g.calls[0]) {
+	if !g.interrupted() || !r.callsList(&g.calls[0]) {
 		return false
 	}
-	most, n := 0, 0 // modules
+	before, n := 0, 0 // modules
 	for i := range g.calls {
 		if !g.calls[i].follows {
-			if n != most && most > 0 {
+			if n != before && before > 0 {
 				return false
 			}
-			most, n = n, 0
+			before, n = n, 0
 		}
 		n++
 	}
-	return n == most && n > 1
+	return n == before && n > 1
 }
 
 // listed is what a module in a list allocates, or several of torch's own, such as what comes before the first block.

@@ -120,15 +120,15 @@ func (r *run) callIn(stack []snapshot.FrameID, takes func(stack []snapshot.Frame
 	return -1
 }
 
-// order is what follows, in calls of a group, on the code that they are seen to begin with.
+// order is, by the code that a call of a group is known to begin with, what comes behind it in such calls.
 type order map[snapshot.StackID]map[snapshot.StackID]bool
 
-// callsIn finds the calls on the way to a pass, and the orders of their code. Where these are known, a call is over, too, where code
-// comes that others have before what it began with.
-func (r *run) callsIn(p *pass, ats []at, groups []group, orders []order, known bool) {
+// callsIn finds the calls on the way to a pass, and the orders of their code. With these, the second time, a call is over, too, where
+// code comes that others have before what it began with.
+func (r *run) callsIn(p *pass, ats []at, groups []group, orders []order, again bool) {
 	open := int32(-1) // the group of the call that goes on
 	var first, last snapshot.StackID
-	seen := false // the call began where the line, or its function, did
+	known := false // the call that goes on began where the line, or its function, did
 	runs := func(id snapshot.StackID) snapshot.FrameID { return r.runs(r.stack(id), int(ats[id].depth)) }
 	comes := map[snapshot.StackID]int{} // how often each stack allocates
 	for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
@@ -145,16 +145,16 @@ func (r *run) callsIn(p *pass, ats []at, groups []group, orders []order, known b
 			}
 			continue
 		}
-		began := g != open || stack != last && r.returns(runs(first), runs(last), runs(stack))
+		began := g != open || stack != last && r.returns(runs(first), runs(last), runs(stack), stack)
 		if began || stack != last && (r.back(first, stack, comes[first] > 1) || r.apart(runs(last), runs(stack)) ||
-			known && orders[g][stack][first]) {
+			again && orders[g][stack][first]) {
 			groups[g].calls = append(groups[g].calls, instance{pass: p, depth: int(ats[stack].depth), follows: g == open})
-			open, first, seen = g, stack, began
-			if began && !known && orders[g][first] == nil {
+			open, first, known = g, stack, began
+			if began && !again && orders[g][first] == nil {
 				orders[g][first] = map[snapshot.StackID]bool{}
 			}
 		}
-		if last = stack; seen && !known && stack != first {
+		if last = stack; known && !again && stack != first {
 			orders[g][first][stack] = true
 		}
 		c := &groups[g].calls[len(groups[g].calls)-1]
@@ -166,9 +166,17 @@ func (r *run) callsIn(p *pass, ats []at, groups []group, orders []order, known b
 	}
 }
 
-// returns reports whether code has gone on to a later line of a function, and is at that where it was first now.
-func (r *run) returns(first, last, now snapshot.FrameID) bool {
-	return first != 0 && first == now && r.functions[last] == r.functions[now] && r.s.Frames.Get(last).Line > r.s.Frames.Get(now).Line
+// returns reports whether code has gone on to a later line of a function, and calls a module at that where it was first now. The first
+// line of a statement is that of what it computes itself in the end, too.
+func (r *run) returns(first, last, now snapshot.FrameID, stack snapshot.StackID) bool {
+	if first == 0 || first != now || r.functions[last] != r.functions[now] {
+		return false
+	}
+	on := r.s.Frames.Get(last).Line - r.s.Frames.Get(now).Line
+	inside := r.stack(stack)
+	inside = inside[:slices.Index(inside, now)]
+	calls := slices.ContainsFunc(inside, func(id snapshot.FrameID) bool { return frames.Of(r.s, id).IsModuleCall() })
+	return on > longStatement || on > 0 && calls
 }
 
 // runs is the frame of the function that is called at a depth of a stack, 0 for none.
@@ -428,6 +436,9 @@ func (r *run) contains(id snapshot.FrameID) bool {
 	return frames.Of(r.s, id).IsLibrary() && frames.Base(r.s.Strings.Get(r.s.Frames.Get(id).File)) == "container.py"
 }
 
+// called are the frames from the line on that a group goes by.
+func (r *run) called(g *group) []snapshot.FrameID { return g.around[r.lineAt(g.around, 0):] }
+
 // lineOf names a line that calls modules.
 func (r *run) lineOf(stack []snapshot.FrameID, depth int) string {
 	return frames.Bare(attribution.FrameText(r.s, stack[r.lineAt(stack, depth)]))
@@ -464,8 +475,7 @@ func (r *run) nameApart(groups []group) {
 	}
 	lines := make([]named, len(groups))
 	for i := range groups {
-		around := groups[i].around
-		around = around[r.lineAt(around, 0):]
+		around := r.called(&groups[i])
 		lines[i] = named{around, r.byFunction(around, 0)}
 	}
 	for i, a := range lines {
@@ -489,12 +499,15 @@ func (r *run) inModule(stack []snapshot.FrameID, depth int) bool {
 func (r *run) at(line string, descend bool) []group {
 	there := func(stack []snapshot.FrameID, depth int) bool { return r.matches(stack[depth], line) }
 	groups := r.modules(false, there)
-	if len(groups) == 0 { // it may call a function that calls modules
-		there = func(stack []snapshot.FrameID, depth int) bool {
+	if len(groups) == 0 { // it may call a function that calls the modules of one line
+		through := func(stack []snapshot.FrameID, depth int) bool {
 			at := r.byFunction(stack, depth)
 			return at >= 0 && r.matches(stack[at], line)
 		}
-		groups = r.modules(false, there)
+		there, groups = through, r.modules(false, through)
+		if slices.ContainsFunc(groups, func(g group) bool { return !slices.Equal(g.around, groups[0].around) }) {
+			return nil
+		}
 	}
 	if !descend {
 		return groups
@@ -505,7 +518,7 @@ func (r *run) at(line string, descend bool) []group {
 	inner := r.modules(true, there)
 	if len(inner) > 0 {
 		for _, l := range r.lists() {
-			if l.outer != nil && l.outer.line == inner[0].line {
+			if l.outer != nil && slices.Equal(r.called(l.outer), r.called(&inner[0])) {
 				return []group{*l.outer}
 			}
 		}

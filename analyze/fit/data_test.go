@@ -49,6 +49,7 @@ func TestData(t *testing.T) {
 	squares := func(width int64) []int64 {
 		return times(width*width/256, 1, 3, 2, 3)
 	}
+	pairs := func(batch int64) []int64 { return times(2*batch*(2*batch-2)/1024, 1, 1, 1) }
 	tests := []struct {
 		name string
 		at   []int64   // the last is predicted from the others
@@ -59,6 +60,8 @@ func TestData(t *testing.T) {
 		// By chance the larger batch has items that are longer by as much, so that sizes differ by about the square.
 		{"batch", []int64{4, 6, 32}, [][]int64{times(4, 90, 72, 80, 76), times(6, 120, 108, 130, 114),
 			times(32, 103, 98, 106, 101)}, 0.3},
+		// Pairs of all items but those of one with itself: by no single term, and the same in each step.
+		{"batch", []int64{256, 512, 4096}, [][]int64{pairs(256), pairs(512), pairs(4096)}, 0.01},
 		{"width", []int64{64, 96, 256}, [][]int64{squares(64), squares(96), squares(256)}, 0.01},
 	}
 	for _, tt := range tests {

@@ -38,10 +38,6 @@ func newModel(r *recording, others []*recording, partners [][]int32, all []term,
 		m.doubt = true
 		return m
 	}
-	rough := all // of what is estimated
-	if v == batch {
-		rough = slices.DeleteFunc(slices.Clone(all), func(t term) bool { return t[0] > 1 })
-	}
 	known := map[string]int32{}
 	var key []byte
 	points, sizes := []Point{}, []int64{}
@@ -65,14 +61,14 @@ func newModel(r *recording, others []*recording, partners [][]int32, all []term,
 			}
 			id = int32(len(m.laws))
 			known[string(key)] = id
-			m.laws = append(m.laws, lawOf(all, rough, points, sizes, len(others)+1))
+			m.laws = append(m.laws, lawOf(all, points, sizes, len(others)+1))
 			m.seen = append(m.seen, len(points))
 		}
 		m.of[row] = id
 	}
 	m.lend(partners)
 	m.findLoops(others, partners)
-	m.vary(others, partners, rough, v)
+	m.vary(others, partners, all, v)
 	m.workspaces()
 	m.algorithms(others, partners)
 	m.reductions(others, partners)
@@ -82,9 +78,8 @@ func newModel(r *recording, others []*recording, partners [][]int32, all []term,
 }
 
 // lawOf is the law of sizes in so many recordings, of which the first is that of the skeleton. What only some of them have,
-// as of a kernel that is chosen by shape, may be matched to what it is not: no square is made of it, nor an estimate by the square of a
-// batch, for what is of all pairs of its items does not depend on the data.
-func lawOf(all, rough []term, points []Point, sizes []int64, recordings int) *law {
+// as of a kernel that is chosen by shape, may be matched to what it is not: no square is made of it.
+func lawOf(all []term, points []Point, sizes []int64, recordings int) *law {
 	if len(points) < recordings {
 		all = slices.DeleteFunc(slices.Clone(all), func(m term) bool { return m[0] > 1 || m[1] > 1 })
 	}
@@ -96,7 +91,7 @@ func lawOf(all, rough []term, points []Point, sizes []int64, recordings int) *la
 			return l
 		}
 	}
-	return estimate(rough, points, sizes)
+	return estimate(all, points, sizes)
 }
 
 // workspaces of products are as large for all sizes: which product asks for them differs.
@@ -258,9 +253,8 @@ func (v *observed) varies(steps bool) bool {
 
 // vary finds the slots whose sizes differ from step to step although the values do not: they depend on the data. What no
 // proven law gives of them is an estimate. Where the recordings' steps are of the same data each goes by itself, as recorded. Else
-// their mean goes with the term of another step of the slot, or else with that by
-// which the recordings differ on the whole; what a size differs from the mean, as the sum of many parts does, with the root.
-// The bounds are as far apart as the steps are.
+// their mean goes with the term of another step of the slot, or else with that by which the recordings differ on the whole; what a
+// size differs from the mean, as the sum of many parts does, with the root. The bounds are as far apart as the steps are.
 func (m *model) vary(others []*recording, partners [][]int32, all []term, scales value) {
 	if len(others) == 0 {
 		return
@@ -310,7 +304,7 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term, scales
 	}
 	m.depends = good*uneven > total
 	same := steps && sameData(of)
-	padded := steps && scales == batch && m.isPadded(of, others[far].At, all)
+	padded := steps && scales == batch && m.isPadded(of, others[far].At, all, scales)
 	type class struct {
 		slot  slot
 		size  float64
@@ -332,7 +326,7 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term, scales
 		}
 		id, ok := made[k]
 		if !ok {
-			t := v.termAt(m.At, others[far].At, all)
+			t, nearest := v.termAt(m.At, others[far].At, all, scales)
 			mean := v.own + v.others*float64(t.of(m.At))/float64(t.of(others[far].At))
 			n := v.rows + v.pairs
 			least, most := v.least, v.most
@@ -353,7 +347,7 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term, scales
 				l.kind, l.rest = estimated, size(row)-mean/n
 				m.chance = m.chance || !same
 				l.low = along(t, int64(size(row)*least/most), m.At)
-				l.high = along(t, int64(size(row)*most/least), m.At)
+				l.high = along(nearest, int64(size(row)*most/least), m.At)
 			}
 			l.from = m.At
 			if padded && t.degree() == 1 {
@@ -375,39 +369,48 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term, scales
 // sameData reports whether steps of both recordings worked on the same data, each on as large a part of it: where one has a larger
 // size than in another step, so has the other, by as much. That is so of most bytes.
 func sameData(of map[slot]*observed) bool {
-	const clear = 4 // times the variance
-	var same, other float64
+	const clear, least = 4, 1e-6 // times the variance, and that of sizes that differ at all
+	var same, other int64
 	for _, v := range of {
 		n := v.pairs
 		if n < 2 || !v.differs() {
 			continue
 		}
 		sizes, ratios := v.sizes2-v.sizes*v.sizes/n, v.logs2-v.logs*v.logs/n
-		if clear*ratios < sizes {
-			same += v.own / v.rows
-		} else {
-			other += v.own / v.rows
+		switch {
+		case sizes < least:
+		case clear*ratios < sizes:
+			same += int64(v.own / v.rows)
+		default:
+			other += int64(v.own / v.rows)
 		}
 	}
 	return same > other
 }
 
-// termAt is the term by which the sizes of two recordings differ.
-func (v *observed) termAt(at, other Point, all []term) term {
+// termAt is the term by which the sizes of two recordings differ, and the one that is nearest to that: it is not by the square of a
+// batch, of which one may have longer items by chance.
+func (v *observed) termAt(at, other Point, all []term, scales value) (t, nearest term) {
 	if v.term != nil {
-		return *v.term
+		return *v.term, *v.term
 	}
-	return nearestTerm(all, at, other, math.Exp(v.logs/max(v.pairs, 1)))
+	ratio := math.Exp(v.logs / max(v.pairs, 1))
+	nearest = nearestTerm(all, at, other, ratio)
+	if scales != batch || nearest[0] < 2 {
+		return nearest, nearest
+	}
+	lower := slices.DeleteFunc(slices.Clone(all), func(t term) bool { return t[0] > 1 })
+	return nearestTerm(lower, at, other, ratio), nearest
 }
 
 // isPadded reports whether most of what depends on the data, and differs from step to step, is padded with the batch, see observed.
-func (m *model) isPadded(of map[slot]*observed, other Point, all []term) bool {
+func (m *model) isPadded(of map[slot]*observed, other Point, all []term, scales value) bool {
 	var yes, no int64
 	for _, v := range of {
 		if !v.varies(true) {
 			continue
 		}
-		t := v.termAt(m.At, other, all)
+		t, _ := v.termAt(m.At, other, all, scales)
 		switch bytes := int64(v.own / v.rows); {
 		case t.degree() != 1:
 		case v.padded(t.of(m.At), t.of(other)):

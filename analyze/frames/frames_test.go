@@ -70,7 +70,8 @@ func TestClassify(t *testing.T) {
 
 		// Optimizers, of whatever package.
 		{torch + "optim/lr_scheduler.py", "wrapper", frames.Library, frames.Optimizer, frames.Python, 0},
-		{torch + "optim/swa_utils.py", "update_parameters", frames.Library, frames.None, frames.Python, 0},
+		{torch + "optim/swa_utils.py", "update_parameters", frames.Library, frames.Optimizer, frames.Python, 0},
+		{torch + "optim/swa_utils.py", "__init__", frames.Library, frames.None, frames.Constructor | frames.Python, 0},
 		{site + "apex/optimizers/fused_adam.py", "step", frames.Other, frames.Optimizer, frames.Python, 0},
 
 		// The backward pass, also by torch.autograd.grad, before torch 2.3 without _engine_run_backward.

@@ -39,7 +39,7 @@ var torchFiles = [...]struct {
 	{"nn/functional.py", "*loss* *entropy*", Loss},
 	{"nn/functional.py", "", Functional},
 	{"nn/parallel/distributed.py", "", Distributed},
-	{"optim/swa_utils.py", "", None}, // averages of weights: models, and no state of an optimizer's
+	{"optim/swa_utils.py", "__init__", None}, // averages of weights begin as models, and are no state of an optimizer's
 	{"optim/", "", Optimizer},
 	{"distributed/run.py", "", Wrapper},
 	{"distributed/launch.py", "", Wrapper},
