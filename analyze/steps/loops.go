@@ -22,6 +22,7 @@ type loop struct {
 	works     int64   // the working set: median bytes that an iteration needs beyond what was there, or stays
 	filled    float64 // share of the events from its first beginning to its last that are of ordinary iterations
 	most      bool    // it has most of the trace's allocations
+	trains    bool    // most iterations have allocations of threads without frames of Python, as those of autograd
 }
 
 // fromLoop makes a step of each time that the program's loop begins up to the next; the last lasts to
@@ -213,13 +214,16 @@ func findLoop(s *snapshot.Snapshot, t *timeline.Timeline, active *timeline.Level
 			}
 		}
 	})
-	maps.DeleteFunc(heads, func(_ int32, l *loop) bool { return !l.most && !l.trains(t, tr) })
+	for _, l := range heads {
+		l.trains = tr.trains(t, l)
+	}
+	maps.DeleteFunc(heads, func(_ int32, l *loop) bool { return !l.most && !l.trains })
 	most, _ := active.Highest(-1, t.Trace.Len()-1)
 	return choose(active, most-active.Lowest(-1, t.Trace.Len()-1), heads)
 }
 
-// trains reports whether most iterations of a loop have allocations of threads without frames of Python, as those of autograd.
-func (l *loop) trains(t *timeline.Timeline, tr *tree) bool {
+// trains finds out whether a loop does, see there.
+func (tr *tree) trains(t *timeline.Timeline, l *loop) bool {
 	with, last := 0, -1
 	for i := range t.Lives {
 		x := &t.Lives[i]
@@ -258,8 +262,9 @@ func (n *node) first(line int32) bool {
 }
 
 // choose takes, of the loops that find memory as they left it and are no part of a step, the one that begins most
-// often, and the outermost of equals; one with fewer than half of the allocations, that trains, only where none has more, as
-// where a program evaluates for as long as that. The active memory of the trace is within a range of so many bytes.
+// often, and the outermost of equals. Those that train go before others, as where a program evaluates for longer, then
+// those with half of the allocations, then those outside of modules. The active memory of the trace is within a range
+// of so many bytes.
 func choose(active *timeline.Levels, spread int64, heads map[int32]*loop) *loop {
 	var loops []*loop
 	for _, p := range slices.Sorted(maps.Keys(heads)) {
@@ -271,13 +276,15 @@ func choose(active *timeline.Levels, spread int64, heads map[int32]*loop) *loop 
 	loops = slices.DeleteFunc(slices.Clone(loops), func(l *loop) bool {
 		return slices.ContainsFunc(loops, l.isPartOf)
 	})
-	most := slices.ContainsFunc(loops, func(l *loop) bool { return l.most })
-	outside := slices.ContainsFunc(loops, func(l *loop) bool { return l.depth < insideModule })
+	for _, better := range []func(*loop) bool{
+		func(l *loop) bool { return l.trains }, func(l *loop) bool { return l.most }, func(l *loop) bool { return l.depth < insideModule },
+	} {
+		if slices.ContainsFunc(loops, better) {
+			loops = slices.DeleteFunc(loops, func(l *loop) bool { return !better(l) })
+		}
+	}
 	var best *loop
 	for _, l := range loops {
-		if outside && l.depth >= insideModule || most && !l.most {
-			continue
-		}
 		if best == nil || cmp.Or(cmp.Compare(len(l.starts), len(best.starts)), cmp.Compare(best.depth, l.depth),
 			cmp.Compare(best.line, l.line)) > 0 {
 			best = l

@@ -2,6 +2,7 @@ package steps_test
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -180,6 +181,40 @@ func TestFind(t *testing.T) {
 				}
 			}
 		}, 5, "iteration of train (train.py:31)"},
+		{"evaluation for as long as training", func(d *build.Device) {
+			for range 2 {
+				for range 4 {
+					for _, line := range []string{"10", "11", "12"} {
+						d.Stack = frames("/app/train.py:"+line+":train", "/app/train.py:60:fit")
+						d.Free(d.Alloc(mib))
+					}
+					d.Stack = build.NewStack("??:0:torch::autograd::Engine::thread_main", "??:0:clone")
+					d.Free(d.Alloc(mib))
+				}
+				for range 3 {
+					for _, line := range []string{"20", "21", "22", "23", "24"} {
+						d.Stack = frames("/app/train.py:"+line+":evaluate", "/app/train.py:61:fit")
+						d.Free(d.Alloc(mib))
+					}
+				}
+			}
+		}, 8, "iteration of train (train.py:10)"},
+		{"items of a batch in a loss", func(d *build.Device) {
+			for range 2 {
+				for line := range 30 {
+					d.Stack = frames(fmt.Sprintf("/app/model.py:%d:forward", line), module, "/app/train.py:32:train")
+					d.Free(d.Alloc(mib))
+				}
+				for range 4 {
+					for _, line := range []string{"50", "51", "52", "53", "54"} {
+						d.Stack = frames("/app/loss.py:"+line+":loss", "/app/train.py:33:train")
+						d.Free(d.Alloc(mib))
+					}
+				}
+				d.Stack = build.NewStack("??:0:torch::autograd::Engine::thread_main", "??:0:clone")
+				d.Free(d.Alloc(mib))
+			}
+		}, 0, ""},
 		{"layers of one pass", func(d *build.Device) {
 			d.Stack = frames("/app/model.py:7:forward", module, "/app/train.py:32:train")
 			d.Alloc(mib)
