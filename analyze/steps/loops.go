@@ -222,7 +222,7 @@ func findLoop(s *snapshot.Snapshot, t *timeline.Timeline, active *timeline.Level
 	return choose(active, most-active.Lowest(-1, t.Trace.Len()-1), heads)
 }
 
-// trains finds out whether a loop does, see there.
+// trains reports whether autograd works in most iterations of a loop, see loop.
 func (tr *tree) trains(t *timeline.Timeline, l *loop) bool {
 	with, last := 0, -1
 	for i := range t.Lives {
