@@ -67,6 +67,8 @@ func (f *reportFlags) check(cmd *cobra.Command, folder bool) error {
 	switch {
 	case cmd.Flags().Changed("output") && f.dir == "":
 		return misuse("-o needs the name of a folder")
+	case f.dir == "-":
+		return misuse("-o names a folder, and - is none; --json prints report.json")
 	case f.quiet && f.json:
 		return misuse("--quiet and --json cannot be used together")
 	case f.quiet && !folder && !f.writes(folder):
