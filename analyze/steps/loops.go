@@ -214,25 +214,32 @@ func findLoop(s *snapshot.Snapshot, t *timeline.Timeline, active *timeline.Level
 			}
 		}
 	})
+	aside := tr.aside(t)
 	for _, l := range heads {
-		l.trains = tr.trains(t, l)
+		l.trains = l.hasMost(aside)
 	}
 	maps.DeleteFunc(heads, func(_ int32, l *loop) bool { return !l.most && !l.trains })
 	most, _ := active.Highest(-1, t.Trace.Len()-1)
 	return choose(active, most-active.Lowest(-1, t.Trace.Len()-1), heads)
 }
 
-// trains reports whether autograd works in most iterations of a loop, see loop.
-func (tr *tree) trains(t *timeline.Timeline, l *loop) bool {
-	with, last := 0, -1
+// aside are the births of blocks on threads without frames of Python, as those of autograd.
+func (tr *tree) aside(t *timeline.Timeline) (out []int32) {
 	for i := range t.Lives {
-		x := &t.Lives[i]
-		if x.Born < 0 || x.Stack == 0 || tr.python[x.Stack] {
-			continue
+		if l := &t.Lives[i]; l.Born >= 0 && l.Stack > 0 && !tr.python[l.Stack] {
+			out = append(out, l.Born)
 		}
-		at, _ := slices.BinarySearch(l.starts, x.Born)
-		if at--; at >= 0 && at != last {
-			with, last = with+1, at
+	}
+	return out
+}
+
+// hasMost reports whether most iterations of a loop have some of these events.
+func (l *loop) hasMost(events []int32) bool {
+	with := 0
+	for k, start := range l.starts {
+		i, _ := slices.BinarySearch(events, start)
+		if i < len(events) && (k+1 == len(l.starts) || events[i] < l.starts[k+1]) {
+			with++
 		}
 	}
 	return 2*with > len(l.starts)

@@ -6,7 +6,7 @@
 // back, a loop has begun again. Find looks for the loop that
 //
 //   - runs in the program's own code and outside of modules, so that it is not one over layers,
-//   - holds most of the trace's allocations, or where none does a third of them,
+//   - holds most of the trace's allocations, or a third of them where autograd works in it and none of those has more,
 //   - finds memory much as it was each time it begins again, a steady growth aside,
 //   - and begins most often among those.
 //
