@@ -185,11 +185,10 @@ func (in *Input) try(ctx context.Context, changes []Change, a *Answer) (d *draft
 	if err != nil {
 		return nil, nil, o, err
 	}
-	p, err := d.p.Edited(d.edits())
-	if err != nil {
+	if d.after, err = d.p.Edited(d.edits()); err != nil {
 		return nil, nil, o, err
 	}
-	if o, err = in.replay(ctx, p, a); a.Capacity.Reservable > 0 {
+	if o, err = in.replay(ctx, d.after, a); a.Capacity.Reservable > 0 {
 		o.Short = max(d.ahead()-a.Capacity.Reservable, 0)
 	}
 	o.settle(a.Early)

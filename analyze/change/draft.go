@@ -10,9 +10,10 @@ import (
 type draft struct {
 	*run
 	p     *whatif.Program
-	sizes []int64 // by row, requested bytes
-	drop  []bool  // by row, not asked for
-	ends  []int32 // by row, see whatif.Edits
+	after *whatif.Program // what the changes come to, once that was replayed
+	sizes []int64         // by row, requested bytes
+	drop  []bool          // by row, not asked for
+	ends  []int32         // by row, see whatif.Edits
 	added []extra
 	eight map[int32]bool // rows of an optimizer with states of 8 bits, whose types are settled
 

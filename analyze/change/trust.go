@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/snapana/snapana/analyze/allocator"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/whatif"
@@ -74,8 +75,8 @@ var shifts = []struct {
 	bytes  int64
 }{{events: 1}, {events: 3}, {events: -1}, {bytes: 512}, {bytes: -512}}
 
-// bound replays what changes come to with small shifts of the requests, and with segments at lower addresses instead of higher ones,
-// and says how far the prediction can be trusted.
+// bound replays what changes come to with small shifts of the requests, and, where addresses decide between segments, with lower ones
+// instead of higher ones, and says how far the prediction can be trusted.
 func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 	peak := a.After.ReservedPeak
 	low, high := peak, peak
@@ -87,18 +88,27 @@ func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 		if len(a.Changes) == 1 && slices.Contains(a.Changes[0].Assumptions, Assumption{Kind: EndsWithStep}) {
 			all = append(all, d.atOnce())
 		}
-		for i, e := range append(all, d.edits()) {
-			p, err := d.p.Edited(e)
-			if err != nil {
-				return err
-			}
-			opt := a.options(p)
-			opt.Down = i == len(all)
+		replay := func(p *whatif.Program, opt whatif.Options) error {
 			o, err := p.Run(ctx, opt)
+			if err == nil {
+				low, high = min(low, o.ReservedPeak), max(high, o.ReservedPeak)
+			}
+			return err
+		}
+		for _, e := range all {
+			p, err := d.p.Edited(e)
+			if err == nil {
+				err = replay(p, a.options(p))
+			}
 			if err != nil {
 				return err
 			}
-			low, high = min(low, o.ReservedPeak), max(high, o.ReservedPeak)
+		}
+		if opt := a.options(d.after); d.p.Recorded.Tie != allocator.TieSegment {
+			opt.Down = true
+			if err := replay(d.after, opt); err != nil {
+				return err
+			}
 		}
 	}
 	// Shifts to one side show that it may go to the other, half as far, but not below what is allocated.

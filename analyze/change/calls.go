@@ -1,0 +1,278 @@
+package change
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
+)
+
+// What one call of a line allocates is told from what the next does by the code: it goes on within a call, and back where the next
+// begins.
+
+// order is, by the code that a call of a group is known to begin with, what comes behind it in such calls.
+type order map[snapshot.StackID]map[snapshot.StackID]bool
+
+// callsIn finds the calls on the way to a pass, and the orders of their code. With these, the second time, a call is over, too, where
+// code comes that others have before what it began with.
+func (r *run) callsIn(p *pass, ats []at, groups []group, orders []order, again bool) {
+	open := int32(-1) // the group of the call that goes on
+	var first, last snapshot.StackID
+	known := false // the call that goes on began where the line, or its function, did
+	runs := func(id snapshot.StackID) snapshot.FrameID { return r.runs(r.stack(id), int(ats[id].depth)) }
+	comes := map[snapshot.StackID]int{} // how often each stack allocates
+	for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
+		if stack := r.code(row); ats[stack].group >= 0 {
+			comes[stack]++
+		}
+	}
+	for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
+		stack := r.code(row)
+		g := ats[stack].group
+		if g < 0 {
+			if r.phases[stack] == inProgram {
+				open = -1
+			}
+			continue
+		}
+		began := g != open || stack != last && r.returns(runs(first), runs(last), runs(stack), stack)
+		if began || stack != last && (r.back(first, stack, comes[first] > 1) || r.apart(runs(last), runs(stack)) ||
+			again && orders[g][stack][first]) {
+			groups[g].calls = append(groups[g].calls, instance{pass: p, depth: int(ats[stack].depth), follows: g == open})
+			open, first, known = g, stack, began
+			if began && !again && orders[g][first] == nil {
+				orders[g][first] = map[snapshot.StackID]bool{}
+			}
+		}
+		if last = stack; known && !again && stack != first {
+			orders[g][first][stack] = true
+		}
+		c := &groups[g].calls[len(groups[g].calls)-1]
+		c.rows = append(c.rows, row)
+	}
+	if p.open && open >= 0 {
+		g := &groups[open]
+		g.calls = g.calls[:len(g.calls)-1] // it is not over
+	}
+}
+
+// returns reports whether code has gone on to a later line of a function, and calls a module at that where it was first now. The first
+// line of a statement is that of what it computes itself in the end, too.
+func (r *run) returns(first, last, now snapshot.FrameID, stack snapshot.StackID) bool {
+	if first == 0 || first != now || r.functions[last] != r.functions[now] {
+		return false
+	}
+	on := r.s.Frames.Get(last).Line - r.s.Frames.Get(now).Line
+	inside := r.stack(stack)
+	inside = inside[:slices.Index(inside, now)]
+	calls := slices.ContainsFunc(inside, func(id snapshot.FrameID) bool { return frames.Of(r.s, id).IsModuleCall() })
+	return on > longStatement || on > 0 && calls
+}
+
+// runs is the frame of the function that is called at a depth of a stack, 0 for none.
+func (r *run) runs(stack []snapshot.FrameID, depth int) snapshot.FrameID {
+	for depth--; depth >= 0; depth-- {
+		if r.isCode(stack, depth) {
+			return stack[depth]
+		}
+	}
+	return 0
+}
+
+// longFunction is how many lines a module's function may have without any that allocates: what is further away is of another
+// class, where no frame of other functions tells.
+const longFunction = 150
+
+// apart reports whether two frames are of the functions of different classes.
+func (r *run) apart(a, b snapshot.FrameID) bool {
+	if a == 0 || b == 0 {
+		return a != b
+	}
+	lines := r.s.Frames.Get(a).Line - r.s.Frames.Get(b).Line
+	return r.functions[a] != r.functions[b] || max(lines, -lines) > longFunction
+}
+
+// first is the frame of the function that a call runs at its first row.
+func (r *run) first(c *instance) snapshot.FrameID { return r.runs(r.stack(r.code(c.rows[0])), c.depth) }
+
+// join puts calls together that are one: code that runs a function twice in one statement, as in f(g(f(x))), or modules of its own in
+// a loop, is back where it began without a new call. Modules of one class have as many such parts each; those of a class of which
+// nothing tells have as many as the others.
+func (r *run) join(g *group) {
+	r.joinTurns(g)
+	var joined []instance
+	var alone [][]instance
+	most := 0
+	for _, calls := range r.byClass(g.calls) {
+		whole, parts := r.joinOne(calls)
+		if parts < 2 || len(whole) < 2 || whole[1].pass != whole[0].pass {
+			// One module of all calls may be a list whose last is another.
+			alone = append(alone, calls)
+			continue
+		}
+		joined = append(joined, whole...)
+		most = max(most, parts)
+	}
+	if len(joined) == 0 {
+		return
+	}
+	for _, calls := range alone {
+		whole, parts := r.joinWhere(calls, func(k int) bool { return k%most < most-1 })
+		if parts != most {
+			whole = calls
+		}
+		joined = append(joined, whole...)
+	}
+	byBirth(joined)
+	for i := 1; i < len(g.calls); i++ {
+		a, b := &g.calls[i-1], &g.calls[i]
+		if b.follows && r.inCallee(a, 0) == r.inCallee(b, 0) && r.inCallee(a, 0) < r.inCallee(a, -1) {
+			g.bodies = g.calls
+			break
+		}
+	}
+	g.calls = joined
+}
+
+// joinTurns puts calls together that begin where others have turns of a loop of their own, as the blocks of a first stage, which has
+// nothing before them.
+func (r *run) joinTurns(g *group) {
+	turns := map[snapshot.StackID]bool{} // code that some call begins anew with
+	for i := range g.calls {
+		c := &g.calls[i]
+		seen := map[snapshot.StackID]bool{}
+		for k, row := range c.rows[1:] {
+			if code := r.code(row); code != r.code(c.rows[k]) && code != r.code(c.rows[0]) {
+				turns[code] = turns[code] || seen[code] && r.back(r.code(c.rows[k]), code, false)
+				seen[code] = true
+			}
+		}
+	}
+	var joined []instance
+	for i := range g.calls {
+		c := &g.calls[i]
+		if i > 0 && c.follows && turns[r.code(c.rows[0])] && r.code(c.rows[0]) == r.code(g.calls[i-1].rows[0]) {
+			joined[len(joined)-1].rows = append(joined[len(joined)-1].rows, c.rows...)
+			continue
+		}
+		joined = append(joined, *c)
+	}
+	g.calls = joined
+}
+
+// byClass tells calls of one line apart by the classes whose functions they run, up to so many. Those of each follow on one another
+// where nothing else, another class neither, is between.
+func (r *run) byClass(calls []instance) [][]instance {
+	const many = 64
+	var out [][]instance
+	last := -1
+	for _, c := range calls {
+		k := slices.IndexFunc(out, func(of []instance) bool { return !r.apart(r.first(&of[0]), r.first(&c)) })
+		if k < 0 && len(out) == many {
+			k = many - 1
+		} else if k < 0 {
+			k, out = len(out), append(out, nil)
+		}
+		c.follows = c.follows && k == last
+		out[k], last = append(out[k], c), k
+	}
+	return out
+}
+
+// byBirth sorts calls by what they allocate first.
+func byBirth(calls []instance) {
+	sorting.Stable(calls, func(a, b instance) int { return cmp.Compare(a.rows[0], b.rows[0]) })
+}
+
+// joinOne joins the calls of one class, and gives how many parts each then has. They begin in the same statement, and only the last
+// of so many goes on to the end of the function, or of the statement where that is all of it.
+func (r *run) joinOne(calls []instance) ([]instance, int) {
+	var end int32
+	for i := range calls {
+		end = max(end, r.inCallee(&calls[i], -1))
+	}
+	joined, parts := r.joinWhere(calls, func(k int) bool { return r.inCallee(&calls[k], -1) < end })
+	if parts < 2 {
+		lastOf := func(c *instance) snapshot.StackID { return r.code(c.rows[len(c.rows)-1]) }
+		over := lastOf(&calls[len(calls)-1])
+		joined, parts = r.joinWhere(calls, func(k int) bool { return lastOf(&calls[k]) != over })
+	}
+	return joined, parts
+}
+
+// joinWhere joins calls that end early with those behind, and gives how many parts each then has at most, those that begin alike as
+// many: 1 for none, 0 where some calls end elsewhere, so that nothing tells.
+func (r *run) joinWhere(calls []instance, early func(k int) bool) (joined []instance, most int) {
+	parts := 0                       // of the call
+	of := map[snapshot.StackID]int{} // by what calls begin with
+	over := func() bool {
+		began := r.code(joined[len(joined)-1].rows[0])
+		if of[began] == 0 {
+			of[began] = parts
+		}
+		most = max(most, parts)
+		return of[began] == parts
+	}
+	for i := range calls {
+		c := &calls[i]
+		if i > 0 {
+			before := &calls[i-1]
+			same := r.code(before.rows[0]) == r.code(c.rows[0])
+			if same && c.follows && early(i-1) && r.inCallee(before, 0) == r.inCallee(c, 0) {
+				parts++
+				joined[len(joined)-1].rows = append(joined[len(joined)-1].rows, c.rows...)
+				continue
+			}
+			if !over() || same && early(i-1) && c.follows {
+				return nil, 0
+			}
+		}
+		parts = 1
+		joined = append(joined, instance{rows: slices.Clone(c.rows), pass: c.pass, depth: c.depth, follows: c.follows})
+	}
+	if !over() {
+		return nil, 0
+	}
+	return joined, most
+}
+
+// inCallee is the line of the function that a call runs at one of its rows, the last for -1, 0 where it is not there.
+func (r *run) inCallee(c *instance, k int) int32 {
+	row := c.rows[(k+len(c.rows))%len(c.rows)]
+	if at := r.runs(r.stack(r.t.Lives[row].Stack), r.depthAt(c, row)); at != 0 {
+		return r.s.Frames.Get(at).Line
+	}
+	return 0
+}
+
+// depthAt is the depth of a call's line in the stack of one of its rows, counted from the innermost frame.
+func (r *run) depthAt(c *instance, row int32) int {
+	return len(r.stack(r.t.Lives[row].Stack)) - len(r.stack(r.t.Lives[c.rows[0]].Stack)) + c.depth
+}
+
+// longStatement is how many lines a statement may have, of which the first is that of the outermost call in it.
+const longStatement = 8
+
+// back reports whether code is where a call began, or before that: at an earlier line of the same function. Of code
+// that comes again, the lines of one statement are not before it.
+func (r *run) back(first, now snapshot.StackID, again bool) bool {
+	if first == now {
+		return true
+	}
+	a, b := r.stack(first), r.stack(now)
+	for len(a) > 0 && len(b) > 0 {
+		x, y := a[len(a)-1], b[len(b)-1]
+		if x != y {
+			p, q := r.s.Frames.Get(x), r.s.Frames.Get(y)
+			line := p.Line
+			if again {
+				line -= longStatement
+			}
+			return p.File == q.File && p.Name == q.Name && q.Line < line
+		}
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	return false
+}
