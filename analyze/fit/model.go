@@ -23,7 +23,8 @@ type model struct {
 	// Depends says that a good part of the requested bytes depends on the data: they differ from step to step.
 	depends  bool
 	chance   bool // some law has a rest, so that other sizes are as likely
-	inParts  bool // some code works in parts, see chunks
+	chunks   bool // some code works in parts, see inChunks
+	windows  bool // some code works in windows, see inWindows
 	buffered bool // recordings have scratch memory of sums
 }
 
@@ -33,7 +34,8 @@ func newModel(r *recording, others []*recording, partners [][]int32, all []term,
 	if len(others) == 0 {
 		m.guess(all, v)
 		m.reductions(others, partners)
-		m.chunks()
+		m.inChunks()
+		m.inWindows(v)
 		m.doubt = true
 		return m
 	}
@@ -71,7 +73,8 @@ func newModel(r *recording, others []*recording, partners [][]int32, all []term,
 	m.workspaces()
 	m.algorithms(others, partners)
 	m.reductions(others, partners)
-	m.chunks()
+	m.inChunks()
+	m.inWindows(v)
 	m.doubt = m.doubt || slices.ContainsFunc(m.of, func(id int32) bool { return m.laws[id].kind == estimated })
 	return m
 }

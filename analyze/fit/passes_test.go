@@ -205,3 +205,38 @@ func TestChunks(t *testing.T) {
 		t.Errorf("notes %q", notes)
 	}
 }
+
+// TestWindows holds that the bounds allow for code that works in windows, as its name says, of which the recordings fill one.
+func TestWindows(t *testing.T) {
+	const most = 8 // items of a window
+	record := func(frames int64) *fit.Input {
+		return record(t, frames, func(d *build.Device) {
+			d.Stack = build.NewStack("/app/model.py:3:__init__")
+			d.Alloc(8 << 20)
+			for range 3 {
+				d.Stack = build.NewStack("/app/data.py:5:clips")
+				clips := d.Alloc(frames << 16)
+				d.Stack = build.NewStack("/app/swin.py:20:window_attention", "/app/train.py:9:<module>")
+				pairs := d.Alloc(frames * min(frames, most) << 18)
+				d.Free(clips)
+				d.Free(pairs)
+			}
+		})
+	}
+	for name, high := range map[string]bool{"frames": true, "batch": false} {
+		got, err := fit.Ask(t.Context(), []*fit.Input{record(4), record(8)},
+			fit.Question{Names: []string{name}, To: []fit.Point{{6}, {64}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range got.Predictions {
+			want := record(p.At).Timeline.PeakReserved.Bytes
+			if in := p.ReservedLow <= want && want <= p.ReservedHigh; in != (high || p.At <= most) {
+				t.Errorf("%s %d: %d, from %d to %d", name, p.At, want, p.ReservedLow, p.ReservedHigh)
+			}
+		}
+		if notes := strings.Join(got.Notes, " "); strings.Contains(notes, "windows") != high {
+			t.Errorf("%s: notes %q", name, notes)
+		}
+	}
+}

@@ -1,0 +1,101 @@
+package fit
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// inChunks lets the lower bound be as recorded of what code makes that works in parts of so many items, as its names say: from some
+// value on it makes more of them, each as large as before.
+func (m *model) inChunks() {
+	rows := m.madeBy(m.grows, func(file, name string) bool {
+		if frames.Base(file) == "pytorch_utils.py" || name == "feed_forward_chunk" || strings.Contains(name, "chunk_cat") {
+			return false // apply_chunking_to_forward makes one part unless it is asked for more, and FSDP copies all
+		}
+		return strings.Contains(strings.ToLower(name), "chunk") || strings.Contains(strings.ToLower(frames.Base(file)), "chunk")
+	})
+	m.chunks = m.bounded(rows, func(l *law, size int64) { l.parted = size })
+}
+
+// inWindows lets the lower bound not go with all pairs of what code makes that works in windows, as its names say: as long as all
+// items are in one window they are all paired, and from some value on there are more windows: no such law is proven.
+func (m *model) inWindows(v value) {
+	single := uint8(1) // the power of what is of single items
+	if v.isSide() {
+		single = 2
+	}
+	pairs := func(row int) bool {
+		l := m.laws[m.of[row]]
+		return v != batch && m.grows(row) && slices.ContainsFunc(l.parts, func(p part) bool { return p.term[0] > single })
+	}
+	rows := m.madeBy(pairs, func(file, name string) bool {
+		return strings.Contains(name, "window") || strings.Contains(frames.Base(file), "swin")
+	})
+	m.windows = m.bounded(rows, func(l *law, size int64) {
+		all, less := *l, along(term{single}, size, m.At)
+		l.kind = max(l.kind, exact)
+		l.low = &law{size: func(p Point) int64 { return min(all.bound(p, low), less.at(p)) }}
+	})
+}
+
+// madeBy finds the rows of those that are taken that code of some names makes, and what backward makes of the sizes that only such
+// code has.
+func (m *model) madeBy(takes func(row int) bool, is func(file, name string) bool) (rows []int) {
+	lives := m.Timeline.Lives
+	its := stacksWith(m.Snapshot, is)
+	sizes := map[int64]bool{}
+	forward := func(row int, stack snapshot.StackID) bool {
+		phase := m.phase(stack)
+		return row >= m.warm && (phase == "forward" || phase == "")
+	}
+	for row := range lives {
+		if l := &lives[row]; forward(row, l.Stack) && its[l.Stack] && takes(row) {
+			sizes[l.Requested] = true
+		}
+	}
+	if len(sizes) == 0 {
+		return nil
+	}
+	for row := range lives {
+		if l := &lives[row]; forward(row, l.Stack) && !its[l.Stack] {
+			delete(sizes, l.Requested)
+		}
+	}
+	for row := m.warm; row < len(lives); row++ {
+		l := &lives[row]
+		if takes(row) && (its[l.Stack] || sizes[l.Requested] && m.backward(row)) {
+			rows = append(rows, row)
+		}
+	}
+	return rows
+}
+
+// bounded gives rows laws with another lower bound, and reports whether there are any.
+func (m *model) bounded(rows []int, bound func(l *law, size int64)) bool {
+	made := map[int32]int32{} // by law
+	for _, row := range rows {
+		id := m.of[row]
+		at, ok := made[id]
+		if !ok {
+			l := *m.laws[id]
+			if l.low == nil {
+				l.low, l.high = m.laws[id], m.laws[id]
+			}
+			bound(&l, m.Timeline.Lives[row].Requested)
+			at = int32(len(m.laws))
+			made[id] = at
+			m.laws, m.seen = append(m.laws, &l), append(m.seen, m.seen[id])
+		}
+		m.of[row], m.doubt = at, true
+	}
+	return len(rows) > 0
+}
+
+// grows reports whether a row grows with the first of the values.
+func (m *model) grows(row int) bool {
+	l := m.laws[m.of[row]]
+	return l.size == nil && l.growsWith(0)
+}
