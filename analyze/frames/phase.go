@@ -32,6 +32,7 @@ type Walk struct {
 	called   bool  // of the module's call nothing but wrappers was entered yet
 	compiled bool  // torch.compile stands between it and what comes next
 	foreign  bool  // the optimizer is not torch's own
+	inside   bool  // of some frame
 }
 
 // Phase is that of the frame that was entered last.
@@ -40,8 +41,10 @@ func (w *Walk) Phase() Phase { return w.phase }
 // Enter goes on to the next inner frame, and reports whether a phase begins or ends with it.
 func (w *Walk) Enter(c Class) bool {
 	part := c.Part()
+	outermost := !w.inside
+	w.inside = true
 	switch {
-	case !c.Has(Python) && part == Backward:
+	case !c.Has(Python) && part == Backward, outermost && c.Has(Applies):
 		w.phase = InBackward
 		return true
 	case !c.Has(Python), c.Has(CallsOn):

@@ -48,6 +48,12 @@ func TestWalk(t *testing.T) {
 		{"another package's checkpoint", torch + "autograd/function.py apply|" + torch +
 			"autograd/function.py backward|" + site + "megatron/core/tensor_parallel/random.py backward|" + call +
 			"/w/model.py forward", frames.InRecompute},
+		{"a function of one's own", torch + "autograd/function.py apply|/w/loss.py backward|/w/loss.py tile", frames.InBackward},
+		{"its forward", "/w/train.py main|" + call + "/w/model.py forward|" + torch + "autograd/function.py apply|/w/loss.py forward",
+			frames.InForward},
+		{"its forward outside of modules", "/w/train.py main|" + torch + "autograd/function.py apply|/w/loss.py forward",
+			frames.InProgram},
+		{"what save_on_cpu brings back", torch + "autograd/graph.py unpack_from_cpu", frames.InBackward},
 		{"backward in forward", "/w/train.py main|" + call + "/w/model.py forward|" + torch + "autograd/__init__.py grad",
 			frames.InBackward},
 		{"a compiled module", "/w/train.py train|" + call + compile + "/w/model.py forward", frames.InForward},
