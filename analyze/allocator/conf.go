@@ -169,6 +169,9 @@ const (
 	TieSegment                   // of the segment made first, then the lowest address: torch 2.13 and later
 )
 
+// ByAddress reports whether addresses that the driver gives decide between blocks of several segments.
+func (t Tie) ByAddress() bool { return t == TieAddress || t == TieCounterPrivate }
+
 // Tie gives the order of equal blocks in a release.
 func (r Release) Tie() Tie {
 	switch {

@@ -127,7 +127,7 @@ func TestRefuses(t *testing.T) {
 	}
 	gan := input(t, lab+"gan_checkpoint.pickle.xz")
 	var no *change.RefusedError
-	if _, err := change.Ask(t.Context(), gan, []change.Change{parse(t, "checkpoint=ups.0-1")}); !errors.As(err, &no) ||
+	if _, err := change.Ask(t.Context(), gan, []change.Change{parse(t, "checkpoint=blocks.0-1")}); !errors.As(err, &no) ||
 		no.Lacks != change.ManyLines || !slices.Contains(no.Lines, "checkpoint=gan.py:39.0-1") || len(no.Counts) != len(no.Lines) {
 		t.Fatalf("a list of several: %v", err)
 	}

@@ -22,8 +22,10 @@ type group struct {
 	// Outer is the list of which each module has such a list of its own, as the stages of a network, where a module of it is
 	// seen to begin; else nil.
 	outer *group
-	loops bool // the modules call others in loops of their own, which may be meant
-	turns bool // the modules are lists, see takeTurns
+	// staged are the stages that blocks of a list of torch's may be of by their kinds, where nothing else tells; else nil.
+	staged *group
+	loops  bool // the modules call others in loops of their own, which may be meant
+	turns  bool // the modules are lists, see takeTurns
 	// bodies are the turns of the loops that the modules have, where each is several statements; nil where they have none.
 	bodies []instance
 }

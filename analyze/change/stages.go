@@ -252,6 +252,26 @@ func (r *run) kinds(calls []instance) []string {
 	return kinds
 }
 
+// staged puts the blocks of a list together that are of one stage by their kinds; nil where these tell of none.
+func (r *run) staged(g *group) *group {
+	out := *g
+	out.calls, out.most = nil, 0
+	for i, first := range r.firstOfStages(g.calls) {
+		c := g.calls[i]
+		if i == 0 || first || c.pass != g.calls[i-1].pass {
+			c.rows = slices.Clone(c.rows)
+			out.calls = append(out.calls, c)
+			continue
+		}
+		stage := &out.calls[len(out.calls)-1]
+		stage.rows = append(stage.rows, c.rows...)
+	}
+	if r.number(&out); out.most < 2 {
+		return nil
+	}
+	return &out
+}
+
 // goOn reports whether some calls of a list go on to a line of their function that the first, and one behind them, do not come to.
 // They may be the last of a loop of one module, such as a stage that has its blocks in a loop of its own, and then makes the image
 // smaller.

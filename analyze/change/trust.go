@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/snapana/snapana/analyze/allocator"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/analyze/whatif"
@@ -104,7 +103,7 @@ func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 				return err
 			}
 		}
-		if opt := a.options(d.after); d.p.Recorded.Tie != allocator.TieSegment {
+		if opt := a.options(d.after); d.p.Recorded.Tie.ByAddress() {
 			opt.Down = true
 			if err := replay(d.after, opt); err != nil {
 				return err

@@ -212,7 +212,7 @@ func assumed(a *change.Assumption) string {
 	case change.OnlyLeak:
 		return fmt.Sprintf("%s allocates nothing that leaks; the only leak found, from %s, is taken for it.", a.Name, a.Line)
 	case change.OneOfLists:
-		return "Of several lists of modules, those that are long enough, or that keep much more than the others, are meant."
+		return "Which lists of modules a name means is guessed, by how many modules they have, what these keep, and their order."
 	case change.BoundAgain:
 		return "What leaks is not needed after its step; a variable of the loop keeps the last of it until it is assigned anew."
 	case change.KeptAtFailure:

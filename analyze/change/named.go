@@ -1,0 +1,254 @@
+package change
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
+)
+
+// A user names lists of modules as the program does. Stacks have no such names: what lists there are is compared with the words, and
+// which were taken is said with the answer.
+
+// namedLists takes lists of modules for those that a change names, where there are as many of them as names.
+func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]group, error) {
+	var names []string
+	for _, m := range c.modules {
+		if !strings.Contains(m.name, ":") && !slices.Contains(names, m.name) {
+			names = append(names, m.name)
+		}
+	}
+	if len(names) == 0 {
+		return nil, nil
+	}
+	kept := d.keeping(d.lists())
+	everything := slices.Equal(names, []string{everyList})
+	if len(kept) == 0 && !everything {
+		kept = d.keeping(d.outerLists())
+	}
+	var most int64
+	for i := range kept {
+		most = max(most, kept[i].saved)
+	}
+	kept = slices.DeleteFunc(kept, func(k keeper) bool { return k.saved*smallList < most })
+	if len(kept) == 0 {
+		return nil, refuse(NoModules)
+	}
+	if out := map[string][]group{}; everything {
+		for i := range kept {
+			g := kept[i].group
+			if g.bodies != nil {
+				g.calls, g.most = g.bodies, 0
+				d.number(&g)
+			}
+			out[everyList] = append(out[everyList], g)
+			if g.loops || g.bodies != nil {
+				a.assumeOnce(OneOfLists)
+			}
+		}
+		return out, nil
+	}
+	guessed := len(kept) > len(names)
+	if guessed {
+		kept = d.outstanding(kept, c, names)
+	}
+	lists := map[string][]keeper{}
+	switch {
+	case len(kept) == len(names):
+		for i, name := range names {
+			lists[name] = kept[i : i+1]
+		}
+	case len(names) == 1 && c.which() == everyList && d.ofOneName(kept) && (turn(names[0]) < 0 || d.ofOneLine(kept)):
+		lists[names[0]] = kept
+	default:
+		return nil, ambiguous(c, kept)
+	}
+	out := map[string][]group{}
+	for _, name := range names {
+		for i := range lists[name] {
+			g, sure := lists[name][i].meant(name)
+			guessed = guessed || !sure
+			out[name] = append(out[name], g)
+			if v := (Assumption{Kind: TakenFor, Name: name, Line: g.line}); !slices.Contains(a.Assumptions, v) {
+				a.Assumptions = append(a.Assumptions, v)
+			}
+		}
+	}
+	if guessed {
+		a.assume(OneOfLists)
+	}
+	return out, nil
+}
+
+// ambiguous refuses a name of several lists, and names their lines.
+func ambiguous(c *Change, lists []keeper) *RefusedError {
+	no := &RefusedError{Change: c.Text, Lacks: ManyLines}
+	for i := range lists {
+		line, _, _ := strings.Cut(lists[i].line, " ")
+		text := fmt.Sprintf("%s=%s.%s", Checkpoint, line, c.which())
+		g, _ := lists[i].meant("")
+		if at := slices.Index(no.Lines, text); at >= 0 {
+			no.Counts[at] = max(no.Counts[at], g.most)
+			continue
+		}
+		no.Lines, no.Counts = append(no.Lines, text), append(no.Counts, g.most)
+	}
+	return no
+}
+
+// meant is the list that a name means, of lists in a list: stages are the outer one, and blocks the inner. Of stages that nothing but
+// kinds of blocks tells of that is not sure, nor of another name; where the program itself goes over lists, with something else
+// between, it is taken for what it goes over.
+func (g *group) meant(name string) (list group, sure bool) {
+	switch name = strings.ToLower(name); {
+	case g.staged != nil && strings.Contains(name, "stage"):
+		return *g.staged, false
+	case g.outer == nil:
+		return *g, !g.loops
+	case strings.Contains(name, "block"):
+		return *g, true
+	case strings.Contains(name, "stage"):
+		return *g.outer, true
+	case g.outer.interrupted():
+		return *g.outer, false
+	}
+	return *g, false
+}
+
+// which are the modules of a list that a change names, "*" for all and where it names several lists.
+func (c *Change) which() string {
+	switch m := c.modules[0]; {
+	case len(c.modules) > 1 || m.to < 0:
+		return "*"
+	case m.from == m.to:
+		return fmt.Sprint(m.from)
+	default:
+		return fmt.Sprintf("%d-%d", m.from, m.to)
+	}
+}
+
+// everyList stands for all lists of modules.
+const everyList = "*"
+
+// outstanding are, of more lists than are named, those that have as many modules as are named, or that keep much more than the
+// others; of two of one module, the one whose turn a name tells; those that make images smaller or larger as a name says; all where
+// nothing tells.
+func (d *draft) outstanding(kept []keeper, c *Change, names []string) []keeper {
+	const more = 3 // times as much
+	if len(names) == 1 {
+		long := slices.DeleteFunc(slices.Clone(kept), func(k keeper) bool {
+			return slices.ContainsFunc(c.modules, func(m modules) bool { return m.to >= k.most })
+		})
+		if len(long) == 1 {
+			return long
+		}
+	}
+	by := slices.Clone(kept)
+	sorting.Stable(by, func(a, b keeper) int { return cmp.Compare(b.saved, a.saved) })
+	least := by[len(names)-1].saved
+	if least < more*by[len(names)].saved {
+		at := turn(names[0])
+		if at < 0 || len(names) > 1 {
+			return kept
+		}
+		if len(kept) == 2 && d.ofOne(kept[0].around, kept[1].around) {
+			return kept[at : at+1]
+		}
+		right := slices.DeleteFunc(slices.Clone(kept), func(k keeper) bool { return !d.goesOneWay(&k, at == 1) })
+		if len(right) > 0 {
+			return right
+		}
+		return kept
+	}
+	return slices.DeleteFunc(kept, func(k keeper) bool { return k.saved < least })
+}
+
+// ofOneName reports whether lists are likely to have one name, since they have one class of modules, or are of one model of
+// transformers'.
+func (d *draft) ofOneName(lists []keeper) bool {
+	same := func(a, b *group) bool {
+		x, own := d.first(&a.calls[0]), d.file(a.around[0])
+		return x != 0 && x == d.first(&b.calls[0]) || strings.HasPrefix(own, "transformers/models/") && own == d.file(b.around[0])
+	}
+	return !slices.ContainsFunc(lists, func(k keeper) bool { return !same(&lists[0].group, &k.group) })
+}
+
+// ofOneLine reports whether lists are of one line, that is called from several others.
+func (d *draft) ofOneLine(lists []keeper) bool {
+	return !slices.ContainsFunc(lists, func(k keeper) bool { return k.line != lists[0].line })
+}
+
+// goesOneWay reports whether the modules of a list keep more than those before, as those do that make images larger, or less.
+func (d *draft) goesOneWay(k *keeper, more bool) bool {
+	keeps := func(c *instance) (n float64) {
+		for _, row := range c.rows {
+			if d.saved(c.pass, row) {
+				n += float64(d.sizes[row])
+			}
+		}
+		return n
+	}
+	const clearly = 1.25
+	first, last := keeps(&k.calls[0]), keeps(&k.calls[k.most-1])
+	if more {
+		return last > clearly*first
+	}
+	return first > clearly*last
+}
+
+// ofOne reports whether two lines run in one call of a module.
+func (d *draft) ofOne(a, b []snapshot.FrameID) bool {
+	for k := 1; k <= min(len(a), len(b)) && a[len(a)-k] == b[len(b)-k]; k++ {
+		if frames.Of(d.s, a[len(a)-k]).IsModuleCall() {
+			return true
+		}
+	}
+	return false
+}
+
+// turn is which of two lists a program runs first and then that one is named for: an encoder 0, a decoder 1; -1 for others.
+func turn(name string) int {
+	name = strings.ToLower(name)
+	is := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(name, word) })
+	}
+	switch {
+	case is("enc", "down"):
+		return 0
+	case is("dec", "up"):
+		return 1
+	}
+	return -1
+}
+
+// smallList is how many times less a list keeps than another that is taken for none.
+const smallList = 20
+
+// keeper is a group with what its calls keep for backward.
+type keeper struct {
+	group
+	saved int64
+}
+
+// keeping are the groups that keep anything.
+func (d *draft) keeping(groups []group) []keeper {
+	var out []keeper
+	for i := range groups {
+		k := keeper{group: groups[i]}
+		for _, c := range k.calls {
+			for _, row := range c.rows {
+				if d.saved(c.pass, row) {
+					k.saved += d.sizes[row]
+				}
+			}
+		}
+		if k.saved > 0 {
+			out = append(out, k)
+		}
+	}
+	return out
+}

@@ -1,0 +1,104 @@
+package change_test
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/snapana/snapana/analyze/change"
+	"github.com/snapana/snapana/fixtures/build"
+)
+
+// listed is a module of a list: the line of the model's forward that calls it, that of its own code, and what it keeps.
+type listed struct {
+	line, own string
+	mib       []int64
+}
+
+// TestNames holds which lists of modules are taken for those of a name.
+func TestNames(t *testing.T) {
+	down := listed{"7", "10", []int64{16, 8, 4, 2}}
+	up := listed{"20", "40", []int64{4, 8, 16, 24}}
+	text, image := listed{"7", "10", []int64{6, 6, 6}}, listed{"20", "10", []int64{4, 4, 4}}
+	other := listed{"20", "40", []int64{4, 4, 4}}
+	for _, c := range []struct {
+		name  string
+		lists []listed
+		asked string
+		want  int   // modules of one pass, 0 for a refusal
+		mib   int64 // that they keep in one, half of which comes out of them and stays
+	}{
+		{"the larger and larger", []listed{down, up}, "up_blocks.*", 4, 52},
+		{"the smaller and smaller", []listed{down, up}, "down.*", 4, 30},
+		{"in either order", []listed{up, down}, "ups.0-1", 2, 12},
+		{"nothing of a size", []listed{down, up}, "blocks.*", 0, 0},
+		{"two of the same size", []listed{text, other}, "decoder.*", 0, 0},
+		{"of one class", []listed{text, image}, "layers.*", 6, 30},
+		{"some of one class", []listed{text, image}, "layers.0", 0, 0},
+		{"of two classes", []listed{text, other}, "layers.*", 0, 0},
+	} {
+		in := built(t, build.Options{}, func(d *build.Device) {
+			for range 3 {
+				var kept []*build.Block
+				for i, l := range c.lists {
+					for _, mib := range l.mib {
+						for _, inner := range []string{"1", "2"} {
+							d.Stack = build.NewStack(slices.Concat([]string{torch + "nn/modules/conv.py:" + inner + ":forward"}, called,
+								[]string{"/app/block.py:" + l.own + ":forward"}, called, []string{"/app/model.py:" + l.line + ":forward"},
+								called, []string{"/app/train.py:" + []string{"9", "11"}[i] + ":main"})...)
+							kept = append(kept, d.Alloc(mib<<19))
+						}
+					}
+				}
+				backward(d, kept, 1<<19)
+			}
+		})
+		a, err := change.Ask(t.Context(), in, []change.Change{parse(t, "checkpoint="+c.asked)})
+		var no *change.RefusedError
+		if c.want == 0 {
+			if !errors.As(err, &no) || no.Lacks != change.ManyLines {
+				t.Errorf("%s: %v", c.name, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if got := a.Changes[0]; got.Modules != c.want || 2*got.Bytes != 3*c.mib<<20 {
+			t.Errorf("%s: %d modules of %d MiB, want %d of %d", c.name, got.Modules, got.Bytes>>20, c.want, 3*c.mib/2)
+		}
+		if !slices.Contains(a.Changes[0].Assumptions, change.Assumption{Kind: change.OneOfLists}) {
+			t.Errorf("%s: it is not said that another list may be meant", c.name)
+		}
+	}
+}
+
+// TestStagesByKind holds that the blocks of a list of torch's lists are put together by their kinds where stages are named.
+func TestStagesByKind(t *testing.T) {
+	in := built(t, build.Options{}, func(d *build.Device) {
+		for range 3 {
+			var kept []*build.Block
+			for stage, blocks := range []int{2, 3, 3} {
+				for block := range blocks {
+					lines := []string{"1", "2"}
+					if stage > 0 && block == 0 {
+						lines = append(lines, "3") // a shortcut of its own
+					}
+					for _, line := range lines {
+						d.Stack = build.NewStack(slices.Concat([]string{torch + "nn/modules/conv.py:9:forward"}, called,
+							[]string{"/app/block.py:" + line + ":forward"}, called, []string{torch + "nn/modules/container.py:250:forward"},
+							called, []string{"/app/model.py:7:forward"}, called, []string{"/app/train.py:9:main"})...)
+						kept = append(kept, d.Alloc(2<<20))
+					}
+				}
+			}
+			backward(d, kept, 1<<20)
+		}
+	})
+	for asked, want := range map[string]int{"stages.*": 3, "stages.0": 1, "blocks.*": 8, "blocks.2": 1} {
+		if got := ask(t, in, "checkpoint="+asked).Changes[0].Modules; got != want {
+			t.Errorf("%s: %d modules, want %d", asked, got, want)
+		}
+	}
+}
