@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot/sorting"
 )
 
@@ -126,12 +127,41 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 		if within && d.until(row, end) {
 			e.count(d.run, row)
 			gone[row] = true
+			if of := d.cloneOf(row); of >= 0 {
+				d.drop[row] = true
+				d.ends[of] = max(d.ends[of], end)
+			}
 		}
 	}
 	for i := range d.passes {
 		d.noGradients(&d.passes[i], gone, e)
 	}
 	d.noLoss(where, gone, e)
+}
+
+// cloneOf is what a function that works in place has cloned a row from, -1 for none: backward of some needs what they were given
+// (tools/autograd/derivatives.yaml), which they clone where a graph is kept. Else they make their result, which the next node saved,
+// and a graph lets go of that first.
+func (d *draft) cloneOf(row int32) int32 {
+	own := d.stack(d.code(row))
+	if len(own) == 0 || !frames.Of(d.s, own[0]).IsLibrary() {
+		return -1
+	}
+	switch name := d.s.Strings.Get(d.s.Frames.Get(own[0]).Name); name {
+	case "hardswish", "hardsigmoid", "mish", "silu":
+	default:
+		return -1
+	}
+	n := d.t.Lives[row].Requested
+	for of := row - 1; of >= max(row-longNode, 0); of-- {
+		if l := &d.t.Lives[of]; l.Requested == n && !l.Passing() {
+			if d.end(of) > d.end(row) || d.ends[of] == whatif.AsRecorded {
+				return -1
+			}
+			return of
+		}
+	}
+	return -1
 }
 
 // noGradients drops what a pass makes in the nodes of code that keeps nothing: what comes between two blocks that it

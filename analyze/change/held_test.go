@@ -130,6 +130,38 @@ func TestNoGradients(t *testing.T) {
 	}
 }
 
+// TestInPlace holds that what works in place clones nothing where no graph is kept.
+func TestInPlace(t *testing.T) {
+	of := func(line string, frames ...string) *build.Stack {
+		return build.NewStack(slices.Concat(frames, []string{"/app/model.py:" + line + ":forward"}, called,
+			[]string{"/app/train.py:3:main"})...)
+	}
+	for inPlace, want := range map[bool]int64{true: 8 + 1, false: 8 + 8} {
+		in := built(t, build.Options{}, func(d *build.Device) {
+			for range 3 {
+				d.Stack = of("11", slices.Concat([]string{torch + "nn/modules/conv.py:9:forward"}, called)...)
+				normed := d.Alloc(8 << 20)
+				d.Stack = of("12", torch+"nn/functional.py:2450:silu")
+				other := d.Alloc(8 << 20)
+				d.Stack = of("13", slices.Concat([]string{torch + "nn/modules/conv.py:9:forward"}, called)...)
+				out := d.Alloc(1 << 20)
+				d.Stack = engine
+				d.Free(d.Alloc(1 << 20))
+				d.Free(out)
+				for _, b := range map[bool][]*build.Block{true: {normed, other}, false: {other, normed}}[inPlace] {
+					d.Free(b) // the last node's input, and the function's
+					d.Free(d.Alloc(512))
+				}
+				d.Stack = after
+				d.Free(d.Alloc(1 << 20))
+			}
+		})
+		if a := ask(t, in, "no-grad=train.py:3"); a.After.AllocatedPeak>>20 != want {
+			t.Errorf("in place %v: %d MiB, want %d", inPlace, a.After.AllocatedPeak>>20, want)
+		}
+	}
+}
+
 // TestEachInTurn holds that a step in backward takes what an optimizer takes for one parameter, where that takes each
 // parameter in turn, as one with state.setdefault(name, zeros_like(p)) does.
 func TestEachInTurn(t *testing.T) {
