@@ -35,8 +35,9 @@ type Answer struct {
 	Early  bool    `json:"ends_in_first_pass"`
 	Before Outcome `json:"before"`
 	After  Outcome `json:"after"`
-	// Instead is what the run comes to with FSDP in place of Zero, of stage 3 alone, where parameters come and go in ways
-	// that differ most; nil where that is not asked for, or cannot be replayed. The band covers it.
+	// Instead is what the run comes to in another way of Zero: of stage 3 with FSDP, where parameters come and go in ways that
+	// differ most, of stage 1 with torch's ZeroRedundancyOptimizer; nil where that is not asked for, or cannot be replayed. The
+	// band covers it.
 	Instead *Instead `json:"instead,omitempty"`
 	// Band is where the reserved peak of After is expected, Confidence how narrow that is (High within 2%, Medium 6%), and
 	// Doubts are why it is no narrower. Of what Search answers they are left empty.
@@ -148,15 +149,19 @@ func Ask(ctx context.Context, in *Input, changes []Change) (*Answer, error) {
 	return a, err
 }
 
-// instead replays the changes with FSDP in place of Zero.
+// instead replays the changes with another way of Zero.
 func (in *Input) instead(ctx context.Context, changes []Change, a *Answer) (*Instead, error) {
-	i := slices.IndexFunc(changes, func(c Change) bool { return c.Kind == Zero && c.stage == 3 })
+	i := slices.IndexFunc(changes, func(c Change) bool { return c.Kind == Zero && c.stage != 2 && !c.dealt })
 	if i < 0 {
 		return nil, nil
 	}
 	of, other, changes := changes[i].Text, changes[i], slices.Clone(changes)
-	other.Kind = FSDP
-	other.Text = string(FSDP) + strings.TrimPrefix(other.Text, string(Zero))
+	if other.stage == 1 {
+		other.dealt = true
+		other.Text = strings.Replace(other.Text, "=1", "="+dealt, 1)
+	} else {
+		other.Kind, other.Text = FSDP, string(FSDP)+strings.TrimPrefix(other.Text, string(Zero))
+	}
 	changes[i] = other
 	_, _, o, err := in.try(ctx, changes, a)
 	var refused *RefusedError

@@ -62,6 +62,7 @@ const (
 	DividesEvenly AssumptionKind = "divides_evenly"  // what a pass makes grows with the batch
 	KeepsAll      AssumptionKind = "keeps_gradients" // gradients add up over the micro-batches
 	Shards        AssumptionKind = "shards"          // each tensor is cut into equal parts
+	Dealt         AssumptionKind = "dealt"           // parameters are dealt to ranks, and the file becomes that of the first one
 	OneUnit       AssumptionKind = "one_unit"        // parameters are gathered for one module at a time
 	FullyShard    AssumptionKind = "fully_shard"     // each module of a loop is a unit of FSDP2's, and the model with the rest
 	RootAlone     AssumptionKind = "root_alone"      // no modules called in a loop: the model is the only unit
@@ -431,8 +432,12 @@ func (d *draft) applyZero(c *Change, a *Applied, refuse refusal) error {
 	case c.stage > 2 && !d.has(category.Parameter):
 		return refuse(NoParams)
 	}
-	d.zero(c.stage, c.n, a)
-	a.assume(Shards)
+	d.zero(c, a)
+	if c.dealt {
+		a.assume(Dealt)
+	} else {
+		a.assume(Shards)
+	}
 	if c.stage > 2 {
 		a.assume(OneUnit)
 	}

@@ -42,6 +42,7 @@ const (
 	DType       Kind = "dtype"
 	activations      = "activations"
 	optimizer        = "optimizer"
+	dealt            = "torch" // as the stage of Zero: torch's ZeroRedundancyOptimizer
 )
 
 // Kinds lists them in the order in which they are made: what lives shorter, then optimizers, then sizes.
@@ -55,7 +56,7 @@ var forms = map[Kind]string{
 	NoGrad: "no-grad=FILE:LINE", Checkpoint: "checkpoint=MODULES such as blocks.*, blocks.0-5, FILE:LINE or * for all",
 	Offload: "offload=optimizer or offload=activations", Foreach: "foreach=off", InBackward: "optimizer-in-backward",
 	EightBit:   "adam-8bit",
-	Accumulate: "accumulate=2 or more", Zero: "zero=STAGE,RANKS such as zero=1,8",
+	Accumulate: "accumulate=2 or more", Zero: "zero=STAGE,RANKS such as zero=1,8, or zero=torch,8 for ZeroRedundancyOptimizer",
 	FSDP:  "fsdp=STAGE,RANKS such as fsdp=3,8, or fsdp=2,8 where parameters stay gathered until backward",
 	DType: "dtype=bf16:WHAT of parameters, gradients, optimizer, activations, all or a category",
 }
@@ -74,6 +75,7 @@ type Change struct {
 	what    string              // of Offload
 	n       int64               // of Accumulate the micro-batches, of Zero and FSDP the ranks
 	stage   int                 // of Zero, FSDP
+	dealt   bool                // of Zero: each rank has whole parameters
 	of      []category.Category // of DType
 	all     bool                // of DType
 }
@@ -152,6 +154,9 @@ func (c *Change) parse(value string) bool {
 		stage, ranks, ok := strings.Cut(value, ",")
 		n, err := strconv.ParseInt(ranks, 10, 32)
 		c.n = n
+		if c.dealt = c.Kind == Zero && stage == dealt; c.dealt {
+			stage = "1"
+		}
 		c.stage = slices.Index([]string{"", "1", "2", "3"}, stage)
 		return ok && err == nil && n >= 2 && c.stage > 0 && (c.stage > 1 || c.Kind == Zero)
 	case DType:

@@ -83,16 +83,16 @@ func TestCapacity(t *testing.T) {
 // TestParse holds how changes are written.
 func TestParse(t *testing.T) {
 	for _, text := range []string{"checkpoint=blocks.*", "checkpoint=blocks.0-5,layers.3", "checkpoint=model.py:43", "foreach=off",
-		"optimizer-in-backward",
-		"accumulate=4", "zero=3,8", "fsdp=2,4", "fsdp=3,16", "dtype=bf16:optimizer state", "dtype=fp16:all", "offload=optimizer",
-		"offload=activations", "del=train.py:3", "free=train.py:3@2", "no-grad=train.py:7", "free-leak", "free-leak=train.py:1"} {
+		"optimizer-in-backward", "accumulate=4", "zero=3,8", "zero=torch,2", "fsdp=2,4", "fsdp=3,16",
+		"dtype=bf16:optimizer state", "dtype=fp16:all", "offload=optimizer", "offload=activations",
+		"del=train.py:3", "free=train.py:3@2", "no-grad=train.py:7", "free-leak", "free-leak=train.py:1"} {
 		if _, err := change.Parse(text); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 	for _, text := range []string{"checkpoint", "checkpoint=", "checkpoint=blocks.5-2", "foreach=on", "optimizer-in-backward=1",
-		"accumulate=1", "accumulate=x",
-		"zero=4,2", "zero=1", "zero=1,1", "fsdp=1,4", "fsdp=3", "dtype=bf16", "dtype=int8:all", "dtype=bf16:weights",
+		"accumulate=1", "accumulate=x", "zero=4,2", "zero=1", "zero=torch", "fsdp=torch,2", "zero=1,1", "fsdp=1,4", "fsdp=3",
+		"dtype=bf16", "dtype=int8:all", "dtype=bf16:weights",
 		"offload=all", "del=", "free=train.py:3", "no-grad", "free-leak="} {
 		if _, err := change.Parse(text); err == nil {
 			t.Errorf("%s: no error", text)

@@ -55,7 +55,7 @@ func loop(d *build.Device, module ...string) {
 }
 
 var asked = []string{"accumulate=2", "checkpoint=blocks.*", "offload=activations", "offload=optimizer", "foreach=off",
-	"optimizer-in-backward", "zero=2,4", "adam-8bit", "checkpoint=*",
+	"optimizer-in-backward", "zero=2,4", "zero=torch,100000", "adam-8bit", "checkpoint=*",
 	"fsdp=2,4", "fsdp=3,4", "dtype=bf16:all", "no-grad=model.py:7", "del=model.py:7", "free-leak=model.py:7"}
 
 // TestOdd holds that each change is answered or refused for recordings that lack what programs have: without any block,

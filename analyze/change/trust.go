@@ -3,6 +3,7 @@ package change
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/finding"
@@ -134,9 +135,12 @@ func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 	below, above = below+min(share(off, peak), share(peak-a.After.AllocatedPeak, peak)), above+share(off, peak)
 	a.Band = Band{Low: peak - int64(below*float64(peak)), High: peak + int64(above*float64(peak))}
 	if o := a.Instead; o != nil {
+		other := doubts[FSDP]
+		if strings.HasPrefix(o.Change, string(Zero)) {
+			other = doubts[Zero]
+		}
 		most := float64(o.ReservedPeak)
-		low := int64((1 - doubts[FSDP].below) * most)
-		a.Band = Band{Low: min(a.Band.Low, low), High: max(a.Band.High, int64((1+doubts[FSDP].above)*most)+2*few)}
+		a.Band = Band{Low: min(a.Band.Low, int64((1-other.below)*most)), High: max(a.Band.High, int64((1+other.above)*most)+2*few)}
 		below, above = max(below, share(peak-a.Band.Low, peak)), max(above, share(a.Band.High-peak, peak))
 	}
 	switch worst := max(below, above); {

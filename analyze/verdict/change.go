@@ -143,8 +143,12 @@ func cameTo(a *change.Answer) string {
 		}
 	}
 	if text += "."; a.Instead != nil {
-		text += fmt.Sprintf(" That is %s written by hand; with FSDP2's fully_shard (%s) it is %s.", a.Instead.Of,
-			a.Instead.Change, units.Bytes(a.Instead.ReservedPeak))
+		other := "FSDP2's fully_shard"
+		if strings.HasPrefix(a.Instead.Change, string(change.Zero)) {
+			other = "torch's ZeroRedundancyOptimizer"
+		}
+		text += fmt.Sprintf(" That is %s written by hand; with %s (%s) it is %s.", a.Instead.Of, other, a.Instead.Change,
+			units.Bytes(a.Instead.ReservedPeak))
 	}
 	return text
 }
@@ -235,6 +239,8 @@ func assumed(a *change.Assumption) string {
 	case change.Shards:
 		return "Each tensor is cut into equal parts, without buffers for communication and streams of their own, which " +
 			"fsdp=STAGE,RANKS has."
+	case change.Dealt:
+		return "ZeroRedundancyOptimizer deals whole parameters, the largest first, each to the rank that has the least: this is rank 0."
 	case change.FullyShard:
 		return "fully_shard wraps each module of a loop, and then the model, which stays gathered through forward and backward " +
 			"as by default; parameters and gradients keep their type."
