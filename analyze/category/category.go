@@ -9,11 +9,13 @@
 //	parameter        made by Module.to, a constructor or a checkpoint, and kept
 //	optimizer state  allocated inside an optimizer, and alive after the step
 //	gradient         allocated by the backward pass: those of parameters outlive it, those of
-//	                 activations do not, and have a low confidence
+//	                 activations do not, and have a low confidence; of the program's own code
+//	                 in it (autograd.Function) those of parameters alone
 //	autograd saved   allocated in forward, and alive while backward runs
 //	activation       allocated in forward, and not (only inference, or recomputed)
 //	input            allocated by the program's own code before the step's forward pass
-//	temporary        freed soon, or within the optimizer that made it
+//	temporary        freed soon, or within the optimizer, or backward code of the program's
+//	                 own, that made it
 //	workspace        scratch memory of cuBLAS, cuBLASLt and cuDNN
 //	kv cache         key-value caches of generation: of transformers, and of inference servers
 //	communication    buffers of torch.distributed

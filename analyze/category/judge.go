@@ -89,7 +89,7 @@ func newFinder(s *snapshot.Snapshot, tl *timeline.Timeline, st *steps.Result, ru
 			callers[l.Stack] = true
 		}
 		o := f.origins[l.Stack]
-		f.trains = f.trains || o == optimizer || o == backward
+		f.trains = f.trains || o == optimizer || o == backward || o == own
 		if l.Freed < 0 && (l.Requested == frames.WorkspaceSize || l.Requested == frames.HopperWorkspaceSize) {
 			f.kept[kind{l.Stack, l.Requested}]++
 		}
@@ -125,7 +125,9 @@ func newFinder(s *snapshot.Snapshot, tl *timeline.Timeline, st *steps.Result, ru
 }
 
 // isBackward takes threads without Python frames for autograd's where the program trains.
-func (f *finder) isBackward(o origin) bool { return o == backward || o == frameless && f.trains }
+func (f *finder) isBackward(o origin) bool {
+	return o == backward || o == own || o == frameless && f.trains
+}
 
 // end is the event that ends a life, or the trace's length.
 func (f *finder) end(l *timeline.Life) int32 {
@@ -183,7 +185,11 @@ func (f *finder) judge(l *timeline.Life) verdict {
 	case o == program:
 		return f.fromProgram(l)
 	case f.isBackward(o):
-		return f.fromBackward(l)
+		v := f.fromBackward(l)
+		if o == own && v == (verdict{Gradient, Low}) {
+			return verdict{Temporary, Medium} // what its code works in
+		}
+		return v
 	}
 	return verdict{Unknown, None}
 }

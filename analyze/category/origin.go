@@ -26,6 +26,7 @@ const (
 	loading // Module.to, checkpoints
 	building
 	backward
+	own       // code of the program's own that a backward pass calls
 	recompute // forward code that runs again inside backward
 	forward
 	loader
@@ -44,13 +45,14 @@ func originOf(s *snapshot.Snapshot, running []bool, stack snapshot.StackID) orig
 	}
 	var saw [program + 1]bool
 	var walk frames.Walk
-	loads := false
+	loads, called := false, false
 	for _, id := range slices.Backward(s.Stacks.Get(stack)) {
 		class := frames.Of(s, id)
 		if walk.Enter(class) {
 			saw = [program + 1]bool{scratch: saw[scratch]}
 		}
 		loads = loads || class.Part() == frames.Loader
+		called = called || class.Has(frames.CalledBack)
 		o := frameOrigin(class)
 		if running[id] && (o == building || o == loading) {
 			o = program
@@ -60,9 +62,12 @@ func originOf(s *snapshot.Snapshot, running []bool, stack snapshot.StackID) orig
 		}
 		saw[o] = true
 	}
-	if o := ofPhase[walk.Phase()]; o == forward && loads {
+	switch o := ofPhase[walk.Phase()]; {
+	case o == forward && loads:
 		return loader // a transform that is a module, as those of torchvision
-	} else if o != notYet {
+	case o == backward && called:
+		saw[own] = true
+	default:
 		saw[o] = true
 	}
 	for o := scratch; o < program; o++ {

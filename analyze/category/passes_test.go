@@ -52,3 +52,44 @@ func TestTwoPasses(t *testing.T) {
 		t.Errorf("%d steps, %d gradients", len(found.Steps), grads)
 	}
 }
+
+// TestOwnBackward holds that what backward code of the program's own works in is temporary, and what outlives the pass a gradient.
+func TestOwnBackward(t *testing.T) {
+	const param, hidden, tile = 3 << 20, 5 << 20, 7 << 20
+	s := buildtest.Read(t, build.Run(build.Options{}, func(d *build.Device) {
+		module := "torch/nn/modules/module.py:1751:_call_impl"
+		d.Stack = build.NewStack("torch/nn/modules/module.py:1340:convert", "torch/nn/modules/module.py:930:_apply",
+			"/app/train.py:5:main")
+		d.Alloc(param)
+		for range 3 {
+			d.Stack = build.NewStack("/app/loss.py:10:forward", "torch/autograd/function.py:596:apply", "/app/model.py:10:forward",
+				module, "/app/train.py:20:main")
+			out := d.Alloc(hidden)
+			d.Stack = build.NewStack("/app/loss.py:30:backward", "torch/autograd/function.py:440:apply")
+			var tiles []*build.Block
+			for range 20 {
+				tiles = append(tiles, d.Alloc(tile))
+			}
+			grad := d.Alloc(param)
+			for _, b := range tiles {
+				d.Free(b)
+			}
+			d.Free(out)
+			d.Stack = build.NewStack("torch/autograd/graph.py:8:_engine_run_backward", "torch/_tensor.py:7:backward", "/app/train.py:21:main")
+			d.Free(d.Alloc(1 << 20))
+			d.Stack = build.NewStack("torch/optim/sgd.py:50:step", "/app/train.py:22:main")
+			d.Free(d.Alloc(1 << 10))
+			d.Free(grad)
+		}
+	}))
+	tl := timeline.Build(s, 0)
+	found := steps.Find(s, tl)
+	table := category.Find(s, tl, &found, nil)
+	want := map[int64]category.Category{param: category.Gradient, hidden: category.AutogradSaved, tile: category.Temporary}
+	for row := range tl.Lives {
+		l := &tl.Lives[row]
+		if of, _ := table.Of(int32(row)); row > 0 && want[l.Requested] != category.Unknown && of != want[l.Requested] {
+			t.Errorf("row %d of %d MiB is %v, want %v", row, l.Requested>>20, of, want[l.Requested])
+		}
+	}
+}

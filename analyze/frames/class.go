@@ -73,7 +73,9 @@ const (
 	Dispatches // accelerate: spreads a model over devices by a device_map
 
 	// What Walk asks for.
-	Applies  // calls what a program computes itself in autograd.Function: backward, where nothing calls it
+	// CalledBack is what the autograd engine calls on its own thread: autograd.Function's apply, which forward code calls, too, and
+	// what save_on_cpu brings tensors back with.
+	CalledBack
 	Compiles // torch.compile, which calls what it was given
 	Forwards // named as a module's own code
 	Called   // a module's own code, where the calls of modules were left out
@@ -149,7 +151,8 @@ func Classify(file, name string) Class {
 		containsAny(name, "at::cuda::blas::gemm_and_bias", "at::cuda::blas::scaled_gemm", "run_conv_plan")))
 	set(Convolves, p.torch == "nn/modules/conv.py" || strings.Contains(name, "onvolution"))
 	set(Multiplies, isLinear(p.torch, name))
-	set(Applies, p.torch == "autograd/function.py" && name == "apply")
+	set(CalledBack, p.torch == "autograd/function.py" && name == "apply" ||
+		p.torch == "autograd/graph.py" && name == "unpack_from_cpu")
 	set(Compiles, strings.HasPrefix(p.torch, "_dynamo/"))
 	set(Forwards, name == "forward")
 	set(Steps, name == "step")

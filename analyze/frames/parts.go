@@ -50,7 +50,6 @@ var torchFiles = [...]struct {
 	{"autograd/grad_mode.py", "", Wrapper},
 	{"autograd/profiler.py", "", Wrapper},
 	{"autograd/__init__.py", "grad _make_grads", Backward},
-	{"autograd/graph.py", "unpack_from_cpu", Backward}, // of save_on_cpu
 	{"autograd/", "*backward*", Backward},
 	{"_functorch/_aot_autograd/", "*backward*", Backward},
 	{"utils/checkpoint.py", "recompute_fn unpack_hook backward", Recompute},

@@ -44,7 +44,7 @@ func (w *Walk) Enter(c Class) bool {
 	outermost := !w.inside
 	w.inside = true
 	switch {
-	case !c.Has(Python) && part == Backward, outermost && c.Has(Applies):
+	case !c.Has(Python) && part == Backward, outermost && c.Has(CalledBack):
 		w.phase = InBackward
 		return true
 	case !c.Has(Python), c.Has(CallsOn):
