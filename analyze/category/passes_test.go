@@ -75,7 +75,8 @@ func TestOwnBackward(t *testing.T) {
 				d.Free(b)
 			}
 			d.Free(out)
-			d.Stack = build.NewStack("torch/autograd/graph.py:8:_engine_run_backward", "torch/_tensor.py:7:backward", "/app/train.py:21:main")
+			d.Stack = build.NewStack("torch/autograd/graph.py:8:_engine_run_backward", "torch/_tensor.py:7:backward",
+				"/app/train.py:21:main")
 			d.Free(d.Alloc(1 << 20))
 			d.Stack = build.NewStack("torch/optim/sgd.py:50:step", "/app/train.py:22:main")
 			d.Free(d.Alloc(1 << 10))

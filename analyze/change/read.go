@@ -177,11 +177,7 @@ func (r *run) phaseOf(stack snapshot.StackID) phase {
 	if stack <= snapshot.EmptyStack {
 		return inNothing
 	}
-	var walk frames.Walk
-	for _, id := range slices.Backward(r.s.Stacks.Get(stack)) {
-		walk.Enter(frames.Of(r.s, id))
-	}
-	switch walk.Phase() {
+	switch frames.PhaseOf(r.s, stack) {
 	case frames.InBackward, frames.InRecompute:
 		return inBackward
 	case frames.InOptimizer:

@@ -58,7 +58,7 @@ func (f *fitter) tells(k, j int) bool {
 		if a.share(partners, nil) >= told {
 			return true
 		}
-		m := newModel(a, []*recording{b}, [][]int32{partners}, f.terms, valueOf(f.q.Names[0]))
+		m := newModel(a, []*recording{b}, [][]int32{partners}, f.terms, f.q.Names)
 		if a.share(partners, m.loops) >= told {
 			return true
 		}

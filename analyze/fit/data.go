@@ -161,16 +161,16 @@ func (m *model) observe(others []*recording, partners [][]int32) *observation {
 // whole; what a size differs from the mean, as the sum of many parts does, with the root. The bounds are as far apart as the steps are.
 func (o *observation) estimate(v *observed, row int) *law {
 	t, nearest := v.termAt(o)
-	grows := float64(t.of(o.at)) / float64(t.of(o.other))
+	here, there := float64(t.of(o.at)), float64(t.of(o.other))
 	size := o.size(row)
-	mean := (v.own + v.others*grows) / (v.rows + v.pairs)
+	mean := (v.own + v.others*here/there) / (v.rows + v.pairs)
 	least, most := v.least, v.most
 	switch its := o.its(row); {
 	case o.same:
 		mean = size
 	case !o.steps:
 		if mean = size; its > 0 {
-			mean = (size + its*grows) / 2
+			mean = (size + its*here/there) / 2
 		}
 		least, most = min(mean/size, 1), max(mean/size, 1)
 	}

@@ -419,7 +419,7 @@ func (f *fitter) modelOf(k, without int) *model {
 		}
 		others, partners = append(others, o), append(partners, f.partners(k, j))
 	}
-	return newModel(f.all[k], others, partners, f.terms, valueOf(f.q.Names[0]))
+	return newModel(f.all[k], others, partners, f.terms, f.q.Names)
 }
 
 // partners are those that the rows of a recording have in another.

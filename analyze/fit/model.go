@@ -21,21 +21,23 @@ type model struct {
 	sums  []reduction
 	gpu   kernel.GPU // by which the scratch memory of sums is computed
 	// Depends says that a good part of the requested bytes depends on the data: they differ from step to step.
-	depends  bool
-	chance   bool // some law has a rest, so that other sizes are as likely
-	chunks   bool // some code works in parts, see inChunks
-	windows  bool // some code works in windows, see inWindows
+	depends bool
+	chance  bool // some law has a rest, so that other sizes are as likely
+	chunks  bool // some code works in parts, see inChunks
+	// Windows says by value whether some code works in windows of what that counts, see inWindows.
+	windows  [mostNames]bool
 	buffered bool // recordings have scratch memory of sums
 }
 
 // newModel fits the requests of one recording, with the partners that its rows have in others.
-func newModel(r *recording, others []*recording, partners [][]int32, all []term, v value) *model {
+func newModel(r *recording, others []*recording, partners [][]int32, all []term, names []string) *model {
+	v := valueOf(names[0])
 	m := &model{recording: r, of: make([]int32, len(r.Timeline.Lives))}
 	if len(others) == 0 {
 		m.guess(all, v)
 		m.reductions(others, partners)
 		m.inChunks()
-		m.inWindows(v)
+		m.inWindows(others, names)
 		m.doubt = true
 		return m
 	}
@@ -74,7 +76,7 @@ func newModel(r *recording, others []*recording, partners [][]int32, all []term,
 	m.algorithms(others, partners)
 	m.reductions(others, partners)
 	m.inChunks()
-	m.inWindows(v)
+	m.inWindows(others, names)
 	m.doubt = m.doubt || slices.ContainsFunc(m.of, func(id int32) bool { return m.laws[id].kind == estimated })
 	return m
 }

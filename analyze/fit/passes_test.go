@@ -206,37 +206,77 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// TestWindows holds that the bounds allow for code that works in windows, as its name says, of which the recordings fill one.
+// TestWindows holds that the bounds allow for code that works in windows, as its name says, of which the recordings fill one, and for
+// that alone.
 func TestWindows(t *testing.T) {
 	const most = 8 // items of a window
-	record := func(frames int64) *fit.Input {
-		return record(t, frames, func(d *build.Device) {
-			d.Stack = build.NewStack("/app/model.py:3:__init__")
+	const swin = "/app/swin.py:20:window_attention"
+	// Each has a clip for each of a batch, and pairs of its frames in windows, or all.
+	record := func(at fit.Point, batch, frames int64, code string, whole bool) *fit.Input {
+		in := record(t, 1, func(d *build.Device) {
+			window := min(frames, most)
+			if whole {
+				window = frames
+			}
+			d.Stack = build.NewStack("/app/swin.py:3:__init__")
 			d.Alloc(8 << 20)
 			for range 3 {
 				d.Stack = build.NewStack("/app/data.py:5:clips")
-				clips := d.Alloc(frames << 16)
-				d.Stack = build.NewStack("/app/swin.py:20:window_attention", "/app/train.py:9:<module>")
-				pairs := d.Alloc(frames * min(frames, most) << 18)
-				d.Free(clips)
+				clips := d.Alloc(batch * frames << 16)
+				d.Stack = build.NewStack(code, "torch/nn/modules/module.py:1751:_call_impl", "/app/train.py:9:<module>")
+				pairs := d.Alloc(batch * frames * window << 15)
+				d.Stack = build.NewStack("torch/autograd/graph.py:8:_engine_run_backward", "torch/_tensor.py:7:backward",
+					"/app/train.py:10:<module>")
+				d.Free(d.Alloc(batch * frames * window << 15))
 				d.Free(pairs)
+				d.Free(clips)
 			}
 		})
+		in.At = at
+		return in
 	}
-	for name, high := range map[string]bool{"frames": true, "batch": false} {
-		got, err := fit.Ask(t.Context(), []*fit.Input{record(4), record(8)},
-			fit.Question{Names: []string{name}, To: []fit.Point{{6}, {64}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, p := range got.Predictions {
-			want := record(p.At).Timeline.PeakReserved.Bytes
-			if in := p.ReservedLow <= want && want <= p.ReservedHigh; in != (high || p.At <= most) {
-				t.Errorf("%s %d: %d, from %d to %d", name, p.At, want, p.ReservedLow, p.ReservedHigh)
+	one := func(_, frames int64) fit.Point { return fit.Point{frames} }
+	for _, c := range []struct {
+		name    string
+		names   []string
+		at      func(batch, frames int64) fit.Point
+		code    string
+		whole   bool
+		windows bool
+	}{
+		{"frames", []string{"frames"}, one, swin, false, true},
+		{"a file of them", []string{"frames"}, one, "/app/WindowAttention.py:20:forward", false, true},
+		{"a size of the model", []string{"width"}, one, swin, true, false},
+		{"a mask", []string{"seq"}, one, "/app/masks.py:20:create_sliding_window_causal_mask", true, false},
+		{"behind a batch", []string{"batch", "frames"}, func(b, n int64) fit.Point { return fit.Point{b, n} }, swin, false, true},
+		{"before a batch", []string{"frames", "batch"}, func(b, n int64) fit.Point { return fit.Point{n, b} }, swin, false, true},
+	} {
+		var recordings []*fit.Input
+		for _, at := range [][2]int64{{2, 4}, {2, 8}, {4, 4}} {
+			if len(c.names) > 1 || at[0] == 2 {
+				recordings = append(recordings, record(c.at(at[0], at[1]), at[0], at[1], c.code, c.whole))
 			}
 		}
-		if notes := strings.Join(got.Notes, " "); strings.Contains(notes, "windows") != high {
-			t.Errorf("%s: notes %q", name, notes)
+		for _, to := range [][2]int64{{2, 6}, {2, 64}, {16, 8}} {
+			if len(c.names) == 1 && to[0] > 2 {
+				continue
+			}
+			got, err := fit.Ask(t.Context(), recordings, fit.Question{Names: c.names, To: []fit.Point{c.at(to[0], to[1])}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := got.Predictions[0]
+			want := record(p.Values, to[0], to[1], c.code, c.whole).Timeline.PeakReserved.Bytes
+			if want < p.ReservedLow || want > p.ReservedHigh {
+				t.Errorf("%s at %v: %d, from %d to %d", c.name, p.Values, want, p.ReservedLow, p.ReservedHigh)
+			}
+			further := to[1] > most
+			if said := strings.Contains(strings.Join(got.Notes, " "), "windows"); said != (c.windows && further) {
+				t.Errorf("%s at %v: notes %q", c.name, p.Values, got.Notes)
+			}
+			if len(c.names) == 1 && !further && p.ReservedLow < want*9/10 {
+				t.Errorf("%s at %v: at least %d, is %d", c.name, p.Values, p.ReservedLow, want)
+			}
 		}
 	}
 }

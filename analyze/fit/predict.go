@@ -241,13 +241,18 @@ func (f *fitter) layouts(allocated int64) (least, most int64) {
 func (f *fitter) doublings(p Point) float64 {
 	n := 0.0
 	for i := range p {
-		most := int64(0)
-		for _, r := range f.all {
-			most = max(most, r.At[i])
-		}
-		n += max(math.Log2(float64(p[i])/float64(most)), 0)
+		n += f.doublingsOf(p, i)
 	}
 	return n
+}
+
+// doublingsOf is doublings of one of the values.
+func (f *fitter) doublingsOf(p Point, value int) float64 {
+	most := int64(0)
+	for _, r := range f.all {
+		most = max(most, r.At[value])
+	}
+	return max(math.Log2(float64(p[value])/float64(most)), 0)
 }
 
 // halvings is by how many halvings the first value is below the lowest one recorded, 0 for none.
@@ -393,9 +398,5 @@ func phaseOf(s *snapshot.Snapshot, stack snapshot.StackID) string {
 	if stack == snapshot.EmptyStack {
 		return "backward" // a thread without Python frames, of the autograd engine
 	}
-	var w frames.Walk
-	for _, id := range slices.Backward(s.Stacks.Get(stack)) {
-		w.Enter(frames.Of(s, id))
-	}
-	return phases[w.Phase()]
+	return phases[frames.PhaseOf(s, stack)]
 }

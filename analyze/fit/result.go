@@ -49,16 +49,21 @@ func (f *fitter) result() (*Result, error) {
 	if slices.ContainsFunc(r.Predictions, func(x Prediction) bool { return f.longer(x.Values) }) {
 		r.Notes = append(r.Notes, "Loops make more passes with higher values: those are replayed, and the laws leave them out.")
 	}
-	further := func(is func(m *model) bool) bool {
-		return slices.ContainsFunc(r.Predictions, func(x Prediction) bool { return f.doublings(x.Values) > 0 && is(f.model(x.From)) })
+	further := func(value int, is func(m *model) bool) bool {
+		return slices.ContainsFunc(r.Predictions, func(x Prediction) bool {
+			return f.doublingsOf(x.Values, value) > 0 && is(f.model(x.From))
+		})
 	}
-	if further(func(m *model) bool { return m.chunks }) {
+	if further(0, func(m *model) bool { return m.chunks }) {
 		r.Notes = append(r.Notes, "Some code works in parts, as its name says (chunk): from some value on it may make more of them and "+
 			"not larger ones, and need less than is predicted. Record a value at which it makes several.")
 	}
-	if further(func(m *model) bool { return m.windows }) {
-		r.Notes = append(r.Notes, "Some code works in windows, as its name says, and grew with all pairs of items: from some value on it "+
-			"may make more windows and not larger ones, and need less than is predicted. Record a value at which it makes several.")
+	for i, name := range f.q.Names {
+		if further(i, func(m *model) bool { return m.windows[i] }) {
+			r.Notes = append(r.Notes, "Some code works in windows, as its name says, and grew with the square of "+name+": from some "+
+				"value on it may make more windows and not larger ones, and need less than is predicted. Record a value at which it "+
+				"makes several.")
+		}
 	}
 	f.laws(r)
 	return r, nil

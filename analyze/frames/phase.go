@@ -32,17 +32,26 @@ type Walk struct {
 	called   bool  // of the module's call nothing but wrappers was entered yet
 	compiled bool  // torch.compile stands between it and what comes next
 	foreign  bool  // the optimizer is not torch's own
-	inside   bool  // of some frame
+	inside   bool  // of some frame of Python
 }
 
 // Phase is that of the frame that was entered last.
 func (w *Walk) Phase() Phase { return w.phase }
 
+// PhaseOf is the phase of a stack's innermost frame.
+func PhaseOf(s *snapshot.Snapshot, stack snapshot.StackID) Phase {
+	var w Walk
+	for _, id := range slices.Backward(s.Stacks.Get(stack)) {
+		w.Enter(Of(s, id))
+	}
+	return w.Phase()
+}
+
 // Enter goes on to the next inner frame, and reports whether a phase begins or ends with it.
 func (w *Walk) Enter(c Class) bool {
 	part := c.Part()
 	outermost := !w.inside
-	w.inside = true
+	w.inside = w.inside || c.Has(Python)
 	switch {
 	case !c.Has(Python) && part == Backward, outermost && c.Has(CalledBack):
 		w.phase = InBackward

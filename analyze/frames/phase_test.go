@@ -49,6 +49,8 @@ func TestWalk(t *testing.T) {
 			"autograd/function.py backward|" + site + "megatron/core/tensor_parallel/random.py backward|" + call +
 			"/w/model.py forward", frames.InRecompute},
 		{"a function of one's own", torch + "autograd/function.py apply|/w/loss.py backward|/w/loss.py tile", frames.InBackward},
+		{"that under native frames", "libc.so.6 __clone|?? ??|" + torch + "autograd/function.py apply|/w/loss.py backward",
+			frames.InBackward},
 		{"its forward", "/w/train.py main|" + call + "/w/model.py forward|" + torch + "autograd/function.py apply|/w/loss.py forward",
 			frames.InForward},
 		{"its forward outside of modules", "/w/train.py main|" + torch + "autograd/function.py apply|/w/loss.py forward",

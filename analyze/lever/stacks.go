@@ -63,6 +63,9 @@ func (f *finder) kindOf(stack snapshot.StackID) kind {
 			return handmade
 		}
 	}
+	if k == other && frames.PhaseOf(f.s, stack) == frames.InBackward {
+		return backward // called by the engine's thread, see frames.Walk
+	}
 	return k
 }
 
