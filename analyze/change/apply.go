@@ -52,7 +52,7 @@ type AssumptionKind string
 // The assumptions.
 const (
 	TakenFor      AssumptionKind = "taken_for"       // a line's modules are taken for those of a name
-	OneOfLists    AssumptionKind = "one_of_lists"    // of several lists of modules, those that stand out are meant
+	OneOfLists    AssumptionKind = "one_of_lists"    // which lists of modules, or parts of one, a name means is guessed
 	OnlyLeak      AssumptionKind = "only_leak"       // the one leak that there is is taken for that of a line
 	NonReentrant  AssumptionKind = "non_reentrant"   // checkpoints are of the form use_reentrant=False
 	LeafInput     AssumptionKind = "leaf_input"      // adapters: what goes into the first checkpoint needs a gradient
@@ -62,7 +62,7 @@ const (
 	DividesEvenly AssumptionKind = "divides_evenly"  // what a pass makes grows with the batch
 	KeepsAll      AssumptionKind = "keeps_gradients" // gradients add up over the micro-batches
 	Shards        AssumptionKind = "shards"          // each tensor is cut into equal parts
-	Dealt         AssumptionKind = "dealt"           // parameters are dealt to ranks, and the file becomes that of the first one
+	Dealt         AssumptionKind = "dealt"           // whole parameters are dealt to ranks, of which this is the first
 	OneUnit       AssumptionKind = "one_unit"        // parameters are gathered for one module at a time
 	FullyShard    AssumptionKind = "fully_shard"     // each module of a loop is a unit of FSDP2's, and the model with the rest
 	RootAlone     AssumptionKind = "root_alone"      // no modules called in a loop: the model is the only unit

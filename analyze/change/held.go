@@ -141,7 +141,7 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 
 // cloneOf is what a function that works in place has cloned a row from, -1 for none: backward of some needs what they were given
 // (tools/autograd/derivatives.yaml), which they clone where a graph is kept. Else they make their result, which the next node saved,
-// and a graph lets go of that first.
+// and a graph lets go of that first; or a product behind it saved that, and lets go of its other factor first.
 func (d *draft) cloneOf(row int32) int32 {
 	own := d.stack(d.code(row))
 	if len(own) == 0 || !frames.Of(d.s, own[0]).IsLibrary() {
@@ -152,10 +152,22 @@ func (d *draft) cloneOf(row int32) int32 {
 	default:
 		return -1
 	}
+	lasts := func(other int32) bool {
+		return !d.t.Lives[other].Passing() && !d.worksIn(other) && !d.byproduct(other)
+	}
+	next := row + 1
+	for int(next) < len(d.t.Lives) && !lasts(next) {
+		next++
+	}
 	n := d.t.Lives[row].Requested
+	if int(next) < len(d.t.Lives) && d.t.Lives[next].Requested == n {
+		if by := d.stack(d.code(next)); len(by) > 0 && !frames.Of(d.s, by[0]).IsLibrary() {
+			return -1 // a product
+		}
+	}
 	for of := row - 1; of >= max(row-longNode, 0); of-- {
-		if l := &d.t.Lives[of]; l.Requested == n && !l.Passing() {
-			if d.end(of) > d.end(row) || d.ends[of] == whatif.AsRecorded {
+		if d.t.Lives[of].Requested == n && lasts(of) {
+			if e := d.t.Lives[of].GivenUp(); e < 0 || e >= d.end(row) || d.ends[of] == whatif.AsRecorded {
 				return -1
 			}
 			return of

@@ -52,7 +52,7 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		}
 		return out, nil
 	}
-	guessed := len(kept) > len(names)
+	all, guessed := kept, len(kept) > len(names)
 	if guessed {
 		kept = d.outstanding(kept, c, names)
 	}
@@ -62,10 +62,10 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		for i, name := range names {
 			lists[name] = kept[i : i+1]
 		}
-	case len(names) == 1 && c.which() == everyList && d.ofOneName(kept) && (turn(names[0]) < 0 || d.ofOneLine(kept)):
+	case len(names) == 1 && c.wholeLists() && d.ofOneName(kept) && (turn(names[0]) < 0 || d.ofOneLine(kept)):
 		lists[names[0]] = kept
 	default:
-		return nil, ambiguous(c, kept)
+		return nil, ambiguous(c, all)
 	}
 	out := map[string][]group{}
 	for _, name := range names {
@@ -117,6 +117,11 @@ func (g *group) meant(name string) (list group, sure bool) {
 		return *g.outer, false
 	}
 	return *g, false
+}
+
+// wholeLists reports whether a change is of all modules of the lists that it names.
+func (c *Change) wholeLists() bool {
+	return !slices.ContainsFunc(c.modules, func(m modules) bool { return m.to >= 0 })
 }
 
 // which are the modules of a list that a change names, "*" for all and where it names several lists.
@@ -172,7 +177,8 @@ func (d *draft) outstanding(kept []keeper, c *Change, names []string) []keeper {
 func (d *draft) ofOneName(lists []keeper) bool {
 	same := func(a, b *group) bool {
 		x, own := d.first(&a.calls[0]), d.file(a.around[0])
-		return x != 0 && x == d.first(&b.calls[0]) || strings.HasPrefix(own, "transformers/models/") && own == d.file(b.around[0])
+		ofProgram := x != 0 && !frames.Of(d.s, x).IsLibrary()
+		return ofProgram && x == d.first(&b.calls[0]) || strings.HasPrefix(own, "transformers/models/") && own == d.file(b.around[0])
 	}
 	return !slices.ContainsFunc(lists, func(k keeper) bool { return !same(&lists[0].group, &k.group) })
 }
@@ -182,7 +188,7 @@ func (d *draft) ofOneLine(lists []keeper) bool {
 	return !slices.ContainsFunc(lists, func(k keeper) bool { return k.line != lists[0].line })
 }
 
-// goesOneWay reports whether the modules of a list keep more than those before, as those do that make images larger, or less.
+// goesOneWay reports whether the last module of a list keeps clearly more than the first, as of those that make images larger, or less.
 func (d *draft) goesOneWay(k *keeper, more bool) bool {
 	keeps := func(c *instance) (n float64) {
 		for _, row := range c.rows {
@@ -193,7 +199,8 @@ func (d *draft) goesOneWay(k *keeper, more bool) bool {
 		return n
 	}
 	const clearly = 1.25
-	first, last := keeps(&k.calls[0]), keeps(&k.calls[k.most-1])
+	at := slices.IndexFunc(k.calls, func(c instance) bool { return c.ordinal == k.most-1 }) // of a pass with all of them
+	first, last := keeps(&k.calls[at-k.most+1]), keeps(&k.calls[at])
 	if more {
 		return last > clearly*first
 	}

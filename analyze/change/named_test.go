@@ -11,16 +11,22 @@ import (
 
 // listed is a module of a list: the line of the model's forward that calls it, that of its own code, and what it keeps.
 type listed struct {
-	line, own string
-	mib       []int64
+	line string
+	own  []string
+	mib  []int64
 }
+
+// block is the stack of a block's own code, at a line.
+func block(line string) []string { return []string{"/app/block.py:" + line + ":forward"} }
 
 // TestNames holds which lists of modules are taken for those of a name.
 func TestNames(t *testing.T) {
-	down := listed{"7", "10", []int64{16, 8, 4, 2}}
-	up := listed{"20", "40", []int64{4, 8, 16, 24}}
-	text, image := listed{"7", "10", []int64{6, 6, 6}}, listed{"20", "10", []int64{4, 4, 4}}
-	other := listed{"20", "40", []int64{4, 4, 4}}
+	down := listed{"7", block("10"), []int64{16, 8, 4, 2}}
+	up := listed{"20", block("40"), []int64{4, 8, 16, 24}}
+	text, image := listed{"7", block("10"), []int64{6, 6, 6}}, listed{"20", block("10"), []int64{4, 4, 4}}
+	other := listed{"20", block("40"), []int64{4, 4, 4}}
+	sequential := []string{torch + "nn/modules/container.py:250:forward"}
+	plain, more := listed{"7", sequential, []int64{6, 6, 6}}, listed{"20", sequential, []int64{4, 4, 4}}
 	for _, c := range []struct {
 		name  string
 		lists []listed
@@ -35,6 +41,8 @@ func TestNames(t *testing.T) {
 		{"two of the same size", []listed{text, other}, "decoder.*", 0, 0},
 		{"of one class", []listed{text, image}, "layers.*", 6, 30},
 		{"some of one class", []listed{text, image}, "layers.0", 0, 0},
+		{"two of one class", []listed{text, image}, "layers.0,layers.1", 0, 0},
+		{"of no class", []listed{plain, more}, "layers.*", 0, 0},
 		{"of two classes", []listed{text, other}, "layers.*", 0, 0},
 	} {
 		in := built(t, build.Options{}, func(d *build.Device) {
@@ -44,7 +52,7 @@ func TestNames(t *testing.T) {
 					for _, mib := range l.mib {
 						for _, inner := range []string{"1", "2"} {
 							d.Stack = build.NewStack(slices.Concat([]string{torch + "nn/modules/conv.py:" + inner + ":forward"}, called,
-								[]string{"/app/block.py:" + l.own + ":forward"}, called, []string{"/app/model.py:" + l.line + ":forward"},
+								l.own, called, []string{"/app/model.py:" + l.line + ":forward"},
 								called, []string{"/app/train.py:" + []string{"9", "11"}[i] + ":main"})...)
 							kept = append(kept, d.Alloc(mib<<19))
 						}

@@ -252,13 +252,18 @@ func (r *run) kinds(calls []instance) []string {
 	return kinds
 }
 
-// staged puts the blocks of a list together that are of one stage by their kinds; nil where these tell of none.
+// staged puts the blocks of a list together that are of one stage by their kinds, as in the last pass with all of them; nil where these
+// tell of none.
 func (r *run) staged(g *group) *group {
 	out := *g
 	out.calls, out.most = nil, 0
-	for i, first := range r.firstOfStages(g.calls) {
-		c := g.calls[i]
-		if i == 0 || first || c.pass != g.calls[i-1].pass {
+	to := len(g.calls)
+	for g.calls[to-1].ordinal < g.most-1 {
+		to--
+	}
+	first := r.firstOfStages(g.calls[to-g.most : to])
+	for i, c := range g.calls {
+		if i == 0 || first[c.ordinal] || c.pass != g.calls[i-1].pass {
 			c.rows = slices.Clone(c.rows)
 			out.calls = append(out.calls, c)
 			continue
