@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -53,6 +54,7 @@ type Answer struct {
 type Instead struct {
 	Change        string `json:"change"` // what to ask for
 	Of            string `json:"of"`     // in place of this
+	Dealt         bool   `json:"-"`      // it is torch's ZeroRedundancyOptimizer, and not FSDP
 	ReservedPeak  int64  `json:"reserved_peak"`
 	AllocatedPeak int64  `json:"allocated_peak"`
 }
@@ -157,8 +159,7 @@ func (in *Input) instead(ctx context.Context, changes []Change, a *Answer) (*Ins
 	}
 	of, other, changes := changes[i].Text, changes[i], slices.Clone(changes)
 	if other.stage == 1 {
-		other.dealt = true
-		other.Text = strings.Replace(other.Text, "=1", "="+dealt, 1)
+		other.dealt, other.Text = true, fmt.Sprintf("%s=%s,%d", Zero, ofTorch, other.n)
 	} else {
 		other.Kind, other.Text = FSDP, string(FSDP)+strings.TrimPrefix(other.Text, string(Zero))
 	}
@@ -168,7 +169,7 @@ func (in *Input) instead(ctx context.Context, changes []Change, a *Answer) (*Ins
 	if errors.As(err, &refused) {
 		return nil, nil
 	}
-	return &Instead{Change: other.Text, Of: of, ReservedPeak: o.ReservedPeak, AllocatedPeak: o.AllocatedPeak}, err
+	return &Instead{Change: other.Text, Of: of, Dealt: other.dealt, ReservedPeak: o.ReservedPeak, AllocatedPeak: o.AllocatedPeak}, err
 }
 
 // answer is one without changes.

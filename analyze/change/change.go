@@ -42,7 +42,7 @@ const (
 	DType       Kind = "dtype"
 	activations      = "activations"
 	optimizer        = "optimizer"
-	dealt            = "torch" // as the stage of Zero: torch's ZeroRedundancyOptimizer
+	ofTorch          = "torch" // as the stage of Zero: torch's ZeroRedundancyOptimizer
 )
 
 // Kinds lists them in the order in which they are made: what lives shorter, then optimizers, then sizes.
@@ -154,7 +154,7 @@ func (c *Change) parse(value string) bool {
 		stage, ranks, ok := strings.Cut(value, ",")
 		n, err := strconv.ParseInt(ranks, 10, 32)
 		c.n = n
-		if c.dealt = c.Kind == Zero && stage == dealt; c.dealt {
+		if c.dealt = c.Kind == Zero && stage == ofTorch; c.dealt {
 			stage = "1"
 		}
 		c.stage = slices.Index([]string{"", "1", "2", "3"}, stage)

@@ -62,68 +62,6 @@ func (d *draft) shareState(ranks int64, e *Applied) {
 	}
 }
 
-// dealState leaves a rank the optimizer's state of some parameters, and what a step of it makes for these on the way.
-func (d *draft) dealState(ranks int64, e *Applied) {
-	const number = 8 // bytes: a count of steps stays
-	var states []int32
-	for row := range d.rows() {
-		if d.is(row, category.OptimizerState) && d.sizes[row] > number {
-			states = append(states, row)
-		}
-	}
-	each := 3 // of one parameter
-	for each > 1 && !d.comesIn(states, each) {
-		each--
-	}
-	d.deal(states, each, ranks, e)
-	for i := range d.calls {
-		for _, u := range d.updates(&d.calls[i]) {
-			for _, l := range u.lists {
-				d.deal(l, 1, ranks, e)
-			}
-		}
-	}
-}
-
-// comesIn reports whether so many rows at a time are of one size.
-func (d *draft) comesIn(rows []int32, each int) bool {
-	for i := range rows {
-		if d.sizes[rows[i]] != d.sizes[rows[i-i%each]] {
-			return false
-		}
-	}
-	return len(rows)%each == 0
-}
-
-// deal leaves a rank its rows, of which so many are of each parameter. Ranks are dealt the largest parameters first, each to the one
-// that has the least, and go through theirs in that order
-// (torch/distributed/optim/zero_redundancy_optimizer.py, _partition_parameters, 2.13 to 2.15).
-func (d *draft) deal(rows []int32, each int, ranks int64, e *Applied) {
-	var sizes, own []int64
-	for i := 0; i < len(rows); i += each {
-		sizes = append(sizes, d.sizes[rows[i]])
-	}
-	slices.SortFunc(sizes, func(a, b int64) int { return cmp.Compare(b, a) })
-	held := make([]int64, min(ranks, int64(len(sizes))))
-	for _, n := range sizes {
-		least := slices.Index(held, slices.Min(held))
-		if held[least] += n; least == 0 {
-			own = append(own, n)
-		}
-	}
-	for i, row := range rows {
-		switch {
-		case i/each >= len(own):
-			d.drop[row] = true
-		case d.sizes[row] == own[i/each]:
-			continue
-		default:
-			d.sizes[row] = own[i/each]
-		}
-		e.count(d.run, row)
-	}
-}
-
 // shareGradients keeps of each gradient, as soon as it is complete, the rank's part alone.
 func (d *draft) shareGradients(ranks int64, e *Applied) {
 	for i := range d.added {

@@ -171,7 +171,7 @@ func (c *Change) contradicts(o *Change) bool {
 	a, b := c.Kind, o.Kind
 	return a == InBackward && b == Accumulate || a == Accumulate && b == InBackward ||
 		a == EightBit && o.ofState() || b == EightBit && c.ofState() ||
-		a == InBackward && b == FSDP || a == FSDP && b == InBackward || a == b && a == Accumulate ||
+		a == InBackward && (b == FSDP || o.dealt) || b == InBackward && (a == FSDP || c.dealt) || a == b && a == Accumulate ||
 		(a == Zero || a == FSDP) && (b == Zero || b == FSDP)
 }
 

@@ -3,7 +3,6 @@ package change
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/finding"
@@ -136,7 +135,7 @@ func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 	a.Band = Band{Low: peak - int64(below*float64(peak)), High: peak + int64(above*float64(peak))}
 	if o := a.Instead; o != nil {
 		other := doubts[FSDP]
-		if strings.HasPrefix(o.Change, string(Zero)) {
+		if o.Dealt {
 			other = doubts[Zero]
 		}
 		most := float64(o.ReservedPeak)

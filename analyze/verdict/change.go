@@ -144,7 +144,7 @@ func cameTo(a *change.Answer) string {
 	}
 	if text += "."; a.Instead != nil {
 		other := "FSDP2's fully_shard"
-		if strings.HasPrefix(a.Instead.Change, string(change.Zero)) {
+		if a.Instead.Dealt {
 			other = "torch's ZeroRedundancyOptimizer"
 		}
 		text += fmt.Sprintf(" That is %s written by hand; with %s (%s) it is %s.", a.Instead.Of, other, a.Instead.Change,
