@@ -25,7 +25,12 @@ type observed struct {
 	own, others          float64 // sums of sizes
 	rows                 float64
 	unproven             int
-	laws                 map[int32]bool // those that are not proven
+	// Of those that are not proven: by how much the recordings differ in the last, how often in that while sizes did, and whether in
+	// another.
+	shift, size float64
+	steady      int
+	shifted     bool
+	laws        map[int32]bool // those that are not proven
 	// What divides all sizes, and the largest, of this recording and of the other.
 	unit, itsUnit int64
 	top, itsTop   int64
@@ -38,9 +43,19 @@ func (v *observed) differs() bool {
 	return v.least < v.most && v.most < much*v.least
 }
 
+// moves reports whether the sizes of a slot go with the steps alike in both recordings, as those of a cache of keys and values do:
+// that is not the data.
+func (v *observed) moves() bool {
+	const several = 3
+	return v.steady >= several && !v.shifted
+}
+
 // varies reports whether the sizes of a slot depend on the data.
 func (v *observed) varies(steps bool) bool {
 	const several = 4
+	if v.moves() {
+		return false
+	}
 	if steps {
 		return v.differs() && v.unproven > 0
 	}
@@ -81,7 +96,7 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term, scales
 	for _, v := range o.of {
 		bytes := int64(v.own / v.rows)
 		total += bytes
-		if v.varies(o.steps) || o.steps && v.least < v.most {
+		if v.varies(o.steps) || o.steps && v.least < v.most && !v.moves() {
 			uneven += bytes
 		}
 	}
@@ -272,6 +287,14 @@ func (v *observed) add(m *model, row int, size, its func(int) float64, steps boo
 	}
 	switch l := m.laws[m.of[row]]; {
 	case l.kind != proven:
+		shift := size(row) - its(row)
+		switch {
+		case v.unproven > 0 && shift != v.shift:
+			v.shifted = true
+		case v.unproven > 0 && size(row) != v.size:
+			v.steady++
+		}
+		v.shift, v.size = shift, size(row)
 		v.unproven++
 		v.laws[m.of[row]] = true
 	case steps && !m.sound(m.of[row]):

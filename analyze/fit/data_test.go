@@ -81,3 +81,38 @@ func TestData(t *testing.T) {
 		}
 	}
 }
+
+// TestCacheBySteps holds that what grows from step to step by as much in each recording, as a cache of keys and values does while a
+// program generates, is no matter of the data.
+func TestCacheBySteps(t *testing.T) {
+	record := func(prompt int64) *fit.Input {
+		return record(t, prompt, func(d *build.Device) {
+			d.Stack = build.NewStack("/app/model.py:3:__init__")
+			d.Alloc(4 << 20)
+			for step := range int64(6) {
+				d.Stack = build.NewStack("torch/nn/modules/linear.py:9:forward", "torch/nn/modules/module.py:1751:_call_impl",
+					"/app/serve.py:9:generate")
+				made := d.Alloc(1 << 16)
+				d.Stack = build.NewStack("/app/model.py:20:forward", "torch/nn/modules/module.py:1751:_call_impl",
+					"/app/serve.py:9:generate")
+				keys := d.Alloc((prompt + step) << 13)
+				values := d.Alloc((prompt + step) << 13)
+				d.Free(made)
+				d.Free(keys)
+				d.Free(values)
+			}
+		})
+	}
+	got, err := fit.Ask(t.Context(), []*fit.Input{record(256), record(384)},
+		fit.Question{Names: []string{"seq"}, To: []fit.Point{{640}, {2560}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range got.Predictions {
+		want := record(p.At).Timeline
+		if p.ReservedPeak != want.PeakReserved.Bytes || p.AllocatedPeak != want.PeakAllocated.Bytes {
+			t.Errorf("%d: reserved %d, allocated %d, want %d and %d", p.At, p.ReservedPeak, p.AllocatedPeak, want.PeakReserved.Bytes,
+				want.PeakAllocated.Bytes)
+		}
+	}
+}
