@@ -36,6 +36,7 @@ type Applied struct {
 	leaves     int64 // let go of in one pass, that it may need all the same
 	stays      int64 // kept in one pass, that may go
 	recast     int64 // what losses may have in 32 bits all the same
+	module     int64 // what the module keeps for backward that keeps most
 }
 
 // Assumption is something that the file does not tell.

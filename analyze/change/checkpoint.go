@@ -36,9 +36,12 @@ func (d *draft) checkpoint(calls []instance, e *Applied) {
 			}
 		}
 		d.recompute(c, &x, e)
+		var kept int64
 		for _, row := range x.saved {
 			gone[d.insides[d.t.Lives[row].Stack]] = true
+			kept += d.sizes[row]
 		}
+		e.module = max(e.module, kept)
 		if x.out >= 0 {
 			stays[d.insides[d.t.Lives[x.out].Stack]] = true
 		}

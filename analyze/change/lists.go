@@ -56,7 +56,7 @@ func (r *run) listsIn(takes func(stack []snapshot.FrameID, depth int) bool) []gr
 			groups[i] = *stages
 			groups[i].loops = true
 		}
-		groups[i].loops = groups[i].loops || r.goOn(&groups[i])
+		groups[i].loops = groups[i].loops || r.goOn(&groups[i]) || r.repeats(&groups[i])
 		if g := &groups[i]; (g.outer == nil || g.outer.most == g.most) && (r.contains(g.around[0]) || r.callsList(&g.calls[0])) {
 			g.staged = r.staged(g)
 		}

@@ -110,9 +110,9 @@ func (g *group) meant(name string) (list group, sure bool) {
 	case g.outer == nil:
 		return *g, !g.loops
 	case strings.Contains(name, "block"):
-		return *g, true
+		return *g, !g.loops || g.outer.most < g.most
 	case strings.Contains(name, "stage"):
-		return *g.outer, true
+		return *g.outer, !g.loops || g.outer.most < g.most
 	case g.outer.interrupted():
 		return *g.outer, false
 	}

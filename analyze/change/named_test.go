@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze/change"
+	"github.com/snapana/snapana/analyze/finding"
 	"github.com/snapana/snapana/fixtures/build"
 )
 
@@ -107,6 +108,38 @@ func TestStagesByKind(t *testing.T) {
 	for asked, want := range map[string]int{"stages.*": 3, "stages.0": 1, "blocks.*": 8, "blocks.2": 1} {
 		if got := ask(t, in, "checkpoint="+asked).Changes[0].Modules; got != want {
 			t.Errorf("%s: %d modules, want %d", asked, got, want)
+		}
+	}
+}
+
+// TestRepeats holds that of modules that run the same code over and over is said that others may be meant, and the bounds allow for
+// that: several may have been taken for one.
+func TestRepeats(t *testing.T) {
+	for turns, low := range map[int]bool{1: false, 6: true} {
+		in := built(t, build.Options{}, func(d *build.Device) {
+			for range 3 {
+				var kept []*build.Block
+				for range 2 {
+					for turn := range turns + 1 {
+						for _, inner := range []string{"31", "32"} {
+							line := "30"
+							if turn == 0 {
+								line = "20"
+							}
+							d.Stack = build.NewStack(slices.Concat([]string{torch + "nn/modules/conv.py:" + inner + ":forward"}, called,
+								[]string{"/app/block.py:" + line + ":forward"}, called, []string{"/app/model.py:7:forward"}, called,
+								[]string{"/app/train.py:9:main"})...)
+							kept = append(kept, d.Alloc(4<<20))
+						}
+					}
+				}
+				backward(d, kept, 1<<20)
+			}
+		})
+		a := ask(t, in, "checkpoint=layers.*")
+		unsure := slices.Contains(a.Changes[0].Assumptions, change.Assumption{Kind: change.OneOfLists})
+		if a.Changes[0].Modules != 2 || unsure != low || low && a.Confidence != finding.Low {
+			t.Errorf("%d turns: %d modules, confidence %v, unsure %v", turns, a.Changes[0].Modules, a.Confidence, unsure)
 		}
 	}
 }

@@ -109,6 +109,32 @@ type listed struct {
 	at, last snapshot.FrameID // of the functions that the modules run, of the first and of the last row; 0 in a list in the list
 }
 
+// repeats reports whether a module of a list runs the same code over and over, and nothing tells of a list in it: several modules may
+// have been taken for one.
+func (r *run) repeats(g *group) bool {
+	const often = 5
+	if g.outer != nil && g.outer.most < g.most {
+		return false
+	}
+	for i := range g.calls {
+		c := &g.calls[i]
+		times := map[snapshot.StackID]int{}
+		for k, row := range c.rows {
+			code := r.code(row)
+			if k > 0 && code == r.code(c.rows[k-1]) {
+				continue
+			}
+			if times[code]++; times[code] == often {
+				return true
+			}
+		}
+		if c.pass != g.calls[0].pass {
+			break // the others do as these
+		}
+	}
+	return false
+}
+
 // inListed is the frame of the function that the module of a call runs, or the module in a list of torch's that the call is of; 0
 // where that is a list, too.
 func (r *run) inListed(c *instance, k int) snapshot.FrameID {

@@ -195,9 +195,10 @@ func (a *Answer) doubt(d *draft) (jumps bool) {
 				a.Doubts = append(a.Doubts, Doubt{Kind: Strategy, Change: c.Change, below: 0.03, above: 0.1})
 				jumps = true
 			case OneOfLists:
-				// Those that are meant may keep next to nothing.
+				// Those that are meant may keep next to nothing, or be parts of the largest of these, which then never is back as a whole.
 				above := max(0.3, share(a.Before.ReservedPeak-peak, peak))
-				a.Doubts = append(a.Doubts, Doubt{Kind: Lists, Change: c.Change, below: 0.3, above: above})
+				below := min(max(0.3, share(c.module, peak)), 0.9)
+				a.Doubts = append(a.Doubts, Doubt{Kind: Lists, Change: c.Change, below: below, above: above})
 			}
 		}
 	}
