@@ -134,9 +134,35 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 		}
 	}
 	for i := range d.passes {
+		d.readsOnly(&d.passes[i], where, gone, e)
 		d.noGradients(&d.passes[i], gone, e)
 	}
 	d.noLoss(where, gone, e)
+}
+
+// readsOnly lets go of what a pass makes of the results of code that keeps nothing, where nothing before that is of a graph: up to the
+// next call of a module all of it comes of these, and is in no graph either.
+func (d *draft) readsOnly(p *pass, where *place, gone map[int32]bool, e *Applied) {
+	first := p.rows.from
+	for first < p.rows.to && !d.saved(p, first) {
+		first++
+	}
+	if first == p.rows.to || !gone[first] {
+		return
+	}
+	for row := first; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
+		stack := d.t.Lives[row].Stack
+		switch {
+		case where.depth(stack) >= 0 || d.phase(row) != inProgram:
+		case d.insides[stack] != 0:
+			return
+		case d.saved(p, row):
+			if end, _ := d.dropped(row); d.until(row, end) {
+				e.count(d.run, row)
+				gone[row] = true
+			}
+		}
+	}
 }
 
 // cloneOf is what a function that works in place has cloned a row from, -1 for none: backward of some needs what they were given

@@ -130,6 +130,44 @@ func TestNoGradients(t *testing.T) {
 	}
 }
 
+// TestResultsWithoutGradients holds that what a program makes of the results of code without gradients is in no graph, up to the next
+// module, unless a graph was there before.
+func TestResultsWithoutGradients(t *testing.T) {
+	for before, want := range map[bool]int64{false: 3 * 8, true: 3*8 + 16 + 3*8} {
+		in := built(t, build.Options{}, func(d *build.Device) {
+			module := func(line string) (kept []*build.Block) {
+				for _, inner := range []string{"11", "12", "13"} {
+					d.Stack = build.NewStack(slices.Concat([]string{"/app/model.py:" + inner + ":forward"}, called,
+						[]string{"/app/train.py:" + line + ":main"})...)
+					kept = append(kept, d.Alloc(8<<20))
+				}
+				return kept
+			}
+			for range 3 {
+				var kept []*build.Block
+				if before {
+					kept = module("1")
+				}
+				kept = append(kept, module("3")...)
+				d.Stack = build.NewStack(torch+"nn/functional.py:2200:log_softmax", "/app/loss.py:20:logps", "/app/train.py:4:main")
+				kept = append(kept, d.Alloc(16<<20))
+				for _, line := range []string{"21", "22"} {
+					d.Stack = build.NewStack("/app/loss.py:"+line+":logps", "/app/train.py:4:main")
+					kept = append(kept, d.Alloc(512))
+				}
+				kept = append(kept, module("5")...)
+				backward(d, kept, 1<<20)
+				d.Stack = after
+				d.Free(d.Alloc(512))
+			}
+		})
+		got := ask(t, in, "no-grad=train.py:3").After.AllocatedPeak >> 20
+		if got < want || got > want+9 { // and what the code returns, and a gradient
+			t.Errorf("a graph before %v: %d MiB, want %d", before, got, want)
+		}
+	}
+}
+
 // TestInPlace holds that what works in place clones nothing where no graph is kept, and is not taken for that where a product reads
 // it, nor where nothing is let go of.
 func TestInPlace(t *testing.T) {
