@@ -199,6 +199,9 @@ func changed(c *change.Applied) string {
 	case change.Accumulate:
 		return fmt.Sprintf("Each pass has its part of the batch: %s shrink. Gradients are there from the first part on.", blocks)
 	case change.Zero:
+		if slices.Contains(c.Assumptions, change.Assumption{Kind: change.Dealt}) {
+			return fmt.Sprintf("Rank 0 holds the optimizer's state of its own parameters: %s go or shrink.", blocks)
+		}
 		return fmt.Sprintf("Each rank holds its part: %s shrink.", blocks)
 	case change.FSDP:
 		return fmt.Sprintf("Each rank holds its part: %s shrink. What modules need is gathered and reduced on streams of its own, "+
