@@ -118,11 +118,12 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term, scales
 		}
 		id, ok := made[k]
 		if !ok {
-			l := o.estimate(v, row)
+			var l *law
 			if k.known >= 0 {
 				known := *m.laws[k.known]
 				l = &known
 			} else {
+				l = o.estimate(v, row)
 				m.chance = m.chance || !o.same
 			}
 			l.from, l.full = o.at, o.full(v)
@@ -269,32 +270,33 @@ func (o *observation) isPadded() bool {
 
 // add adds a row.
 func (v *observed) add(m *model, row int, size, its func(int) float64, steps bool) {
-	q := size(row) / size(int(v.row))
+	own, n := size(row), its(row)
+	q := own / size(int(v.row))
 	v.least, v.most = min(v.least, q), max(v.most, q)
-	v.own += size(row)
+	v.own += own
 	v.rows++
-	v.unit, v.top = gcd(v.unit, int64(size(row))), max(v.top, int64(size(row)))
-	v.itsUnit, v.itsTop = gcd(v.itsUnit, int64(its(row))), max(v.itsTop, int64(its(row)))
-	if n, was := its(row), its(int(v.row)); n > 0 {
+	v.unit, v.top = gcd(v.unit, int64(own)), max(v.top, int64(own))
+	v.itsUnit, v.itsTop = gcd(v.itsUnit, int64(n)), max(v.itsTop, int64(n))
+	if was := its(int(v.row)); n > 0 {
 		if was > 0 {
 			v.least, v.most = min(v.least, n/was), max(v.most, n/was)
 		}
 		v.others += n
-		log, ratio := math.Log(size(row)), math.Log(size(row)/n)
+		log, ratio := math.Log(own), math.Log(own/n)
 		v.logs, v.logs2 = v.logs+ratio, v.logs2+ratio*ratio
 		v.sizes, v.sizes2 = v.sizes+log, v.sizes2+log*log
 		v.pairs++
 	}
 	switch l := m.laws[m.of[row]]; {
 	case l.kind != proven:
-		shift := size(row) - its(row)
+		shift := own - n
 		switch {
 		case v.unproven > 0 && shift != v.shift:
 			v.shifted = true
-		case v.unproven > 0 && size(row) != v.size:
+		case v.unproven > 0 && own != v.size:
 			v.steady++
 		}
-		v.shift, v.size = shift, size(row)
+		v.shift, v.size = shift, own
 		v.unproven++
 		v.laws[m.of[row]] = true
 	case steps && !m.sound(m.of[row]):

@@ -109,16 +109,22 @@ func (m *model) workspaces() {
 		if use, _ := m.categories().Of(int32(row)); use != category.Workspace || !frames.IsWorkspaceSize(n) {
 			continue
 		}
-		law, ok := made[id]
-		if !ok {
-			l := *m.laws[id] // with its bounds
-			l.parts, l.rest, l.full = constant(n).parts, 0, nil
-			law = int32(len(m.laws))
-			made[id] = law
-			m.laws, m.seen = append(m.laws, &l), append(m.seen, m.seen[id])
-		}
-		m.of[row] = law
+		m.amend(row, made, func(l *law) { l.parts, l.rest, l.full = constant(n).parts, 0, nil }) // with its bounds
 	}
+}
+
+// amend gives a row another law, made of its own once for all rows that have that.
+func (m *model) amend(row int, made map[int32]int32, edit func(l *law)) {
+	id := m.of[row]
+	at, ok := made[id]
+	if !ok {
+		l := *m.laws[id]
+		edit(&l)
+		at = int32(len(m.laws))
+		made[id] = at
+		m.laws, m.seen = append(m.laws, &l), append(m.seen, m.seen[id])
+	}
+	m.of[row] = at
 }
 
 // lend gives rows without partners the law of others with the same code and size, where these agree.

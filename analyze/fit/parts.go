@@ -106,19 +106,14 @@ func (m *model) madeBy(takes func(row int) bool, is func(file, name string) bool
 func (m *model) bounded(rows []int, bound func(l *law, size int64)) bool {
 	made := map[int32]int32{} // by law
 	for _, row := range rows {
-		id := m.of[row]
-		at, ok := made[id]
-		if !ok {
-			l := *m.laws[id]
+		m.amend(row, made, func(l *law) {
 			if l.low == nil {
-				l.low, l.high = m.laws[id], m.laws[id]
+				whole := *l
+				l.low, l.high = &whole, &whole
 			}
-			bound(&l, m.Timeline.Lives[row].Requested)
-			at = int32(len(m.laws))
-			made[id] = at
-			m.laws, m.seen = append(m.laws, &l), append(m.seen, m.seen[id])
-		}
-		m.of[row], m.doubt = at, true
+			bound(l, m.Timeline.Lives[row].Requested)
+		})
+		m.doubt = true
 	}
 	return len(rows) > 0
 }
