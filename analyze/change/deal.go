@@ -91,12 +91,6 @@ func (d *draft) every(rows []int32, each int) (sizes []int64) {
 	return sizes
 }
 
-func (d *draft) shareAll(rows []int32, ranks int64, e *Applied) {
-	for _, row := range rows {
-		d.share(row, ranks, e)
-	}
-}
-
 // keep leaves of rows, so many of each parameter, those for parameters of some sizes, which come first and in that order.
 func (d *draft) keep(own []int64, rows []int32, each int, gone map[int32]bool, e *Applied) {
 	for i, row := range rows {

@@ -190,17 +190,9 @@ func (d *draft) ofOneLine(lists []keeper) bool {
 
 // goesOneWay reports whether the last module of a list keeps clearly more than the first, as of those that make images larger, or less.
 func (d *draft) goesOneWay(k *keeper, more bool) bool {
-	keeps := func(c *instance) (n float64) {
-		for _, row := range c.rows {
-			if d.saved(c.pass, row) {
-				n += float64(d.sizes[row])
-			}
-		}
-		return n
-	}
 	const clearly = 1.25
 	at := slices.IndexFunc(k.calls, func(c instance) bool { return c.ordinal == k.most-1 }) // of a pass with all of them
-	first, last := keeps(&k.calls[at-k.most+1]), keeps(&k.calls[at])
+	first, last := float64(d.keptOf(&k.calls[at-k.most+1])), float64(d.keptOf(&k.calls[at]))
 	if more {
 		return last > clearly*first
 	}
@@ -246,16 +238,22 @@ func (d *draft) keeping(groups []group) []keeper {
 	var out []keeper
 	for i := range groups {
 		k := keeper{group: groups[i]}
-		for _, c := range k.calls {
-			for _, row := range c.rows {
-				if d.saved(c.pass, row) {
-					k.saved += d.sizes[row]
-				}
-			}
+		for i := range k.calls {
+			k.saved += d.keptOf(&k.calls[i])
 		}
 		if k.saved > 0 {
 			out = append(out, k)
 		}
 	}
 	return out
+}
+
+// keptOf is what a pass keeps of a call for backward.
+func (d *draft) keptOf(c *instance) (n int64) {
+	for _, row := range c.rows {
+		if d.saved(c.pass, row) {
+			n += d.sizes[row]
+		}
+	}
+	return n
 }
