@@ -304,19 +304,24 @@ func choose(active *timeline.Levels, spread int64, heads map[int32]*loop) *loop 
 // a steady growth, as a share of the trace's whole range.
 const maxIrregular = 0.15
 
-// regularity measures each loop: the median deviation of what an iteration adds from the
-// median of that, as a share of the spread.
+// regularity measures each loop: the median deviation of what an iteration adds from the median of that, as a share of the
+// spread. Of two that were seen from beginning to beginning the first may have made what stays, if the second added little.
 func regularity(active *timeline.Levels, spread int64, loops []*loop) {
 	for _, l := range loops {
 		var diffs []int64
 		for k := 1; k < len(l.starts); k++ {
 			diffs = append(diffs, active.At(int(l.starts[k])-1)-active.At(int(l.starts[k-1])-1))
 		}
+		second := diffs[1]
 		m := trend.Median(diffs)
 		for k := range diffs {
 			diffs[k] = max(diffs[k]-m, m-diffs[k])
 		}
-		l.irregular = float64(trend.Median(diffs)) / float64(spread)
+		away := trend.Median(diffs)
+		if len(diffs) == 2 {
+			away = min(away, max(second, -second))
+		}
+		l.irregular = float64(away) / float64(spread)
 	}
 }
 

@@ -254,6 +254,21 @@ func TestFind(t *testing.T) {
 				}
 			}
 		}, 6, "iteration of forward (model.py:7)"},
+		{"three of which the first makes what stays", func(d *build.Device) {
+			for i := range 3 {
+				step(d)
+				if d.Stack = frames("/app/train.py:35:train"); i == 0 {
+					d.Alloc(9 * mib)
+				}
+			}
+		}, 3, "iteration of train (train.py:31)"},
+		{"three that leave what they like", func(d *build.Device) {
+			for _, n := range []int64{1, 9, 4} {
+				step(d)
+				d.Stack = frames("/app/train.py:35:train")
+				d.Alloc(n * 9 * mib)
+			}
+		}, 0, ""},
 		{"twice is no loop", func(d *build.Device) { step(d); step(d) }, 0, ""},
 		{"named by the profiler", func(d *build.Device) {
 			for i := range 5 {
