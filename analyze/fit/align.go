@@ -23,6 +23,55 @@ func align(n, m int, same func(i, j int) bool, pair func(i, j int)) bool {
 	return all
 }
 
+// gather makes one of what only one of two sequences has before and behind a few pairs, where these are the same in front of it or
+// behind it, and more of them are good there: a loop has all its passes more in one place.
+func gather(pairs [][2]int, n, m int, same, good func(i, j int) bool) {
+	for from := 0; from < len(pairs); {
+		to := from + 1
+		for to < len(pairs) && pairs[to] == [2]int{pairs[to-1][0] + 1, pairs[to-1][1] + 1} {
+			to++
+		}
+		last, next := [2]int{-1, -1}, [2]int{n, m}
+		if from > 0 {
+			last = pairs[from-1]
+		}
+		if to < len(pairs) {
+			next = pairs[to]
+		}
+		for side := range 2 {
+			before, behind := pairs[from][side]-last[side]-1, next[side]-pairs[to-1][side]-1
+			one := pairs[from][1-side] == last[1-side]+1 && pairs[to-1][1-side] == next[1-side]-1
+			if one && to-from < min(before, behind) && !move(pairs[from:to], side, behind, same, good) {
+				move(pairs[from:to], side, -before, same, good)
+			}
+		}
+		from = to
+	}
+}
+
+// move moves pairs by so many items of a side, if they are the same there and more of them are good.
+func move(pairs [][2]int, side, by int, same, good func(i, j int) bool) bool {
+	gain := 0
+	for _, p := range pairs {
+		if good(p[0], p[1]) {
+			gain--
+		}
+		if p[side] += by; !same(p[0], p[1]) {
+			return false
+		}
+		if good(p[0], p[1]) {
+			gain++
+		}
+	}
+	if gain <= 0 {
+		return false
+	}
+	for k := range pairs {
+		pairs[k][side] += by
+	}
+	return true
+}
+
 // slide moves what only one of two sequences has, of n and m items, up between the pairs before it if more of them are good then: an
 // alignment pairs what is the same as early as it can.
 func slide(pairs [][2]int, n, m int, same, good func(i, j int) bool) {

@@ -3,6 +3,7 @@ package fit
 import (
 	"math/rand/v2"
 	"testing"
+	"unicode"
 )
 
 // TestAlign compares with the longest common subsequence, found by the book.
@@ -74,5 +75,22 @@ func TestSlide(t *testing.T) {
 	}
 	if len(pairs) != len(a) {
 		t.Errorf("%d pairs of %d", len(pairs), len(a))
+	}
+}
+
+// TestGather has a loop's passes that only one sequence has in one place: not around what is like the last of them.
+func TestGather(t *testing.T) {
+	a, b := []rune("ab abxabxabX"), []rune("ab abX")
+	same := func(i, j int) bool { return unicode.ToLower(a[i]) == unicode.ToLower(b[j]) }
+	good := func(i, j int) bool { return a[i] == b[j] }
+	pairs := [][2]int{{0, 0}, {1, 1}, {2, 2}, {3, 3}, {4, 4}, {8, 5}}
+	gather(pairs, len(a), len(b), same, good)
+	if want := [2]int{11, 5}; pairs[5] != want {
+		t.Errorf("the last pair is %v, want %v", pairs[5], want)
+	}
+	pairs[5] = [2]int{5, 8}
+	swap := func(f func(i, j int) bool) func(i, j int) bool { return func(i, j int) bool { return f(j, i) } }
+	if gather(pairs, len(b), len(a), swap(same), swap(good)); pairs[5] != [2]int{5, 11} {
+		t.Errorf("the last pair is %v the other way about", pairs[5])
 	}
 }

@@ -3,11 +3,13 @@ package fit
 import (
 	"math"
 	"slices"
+
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Sizes that depend on the data, as lengths of sentences do, differ from step to step although the values do not.
 
-// slot is a request of one call of the program in each step; where no steps were found all of a stack.
+// slot is a request of one call of the program in each step; where no steps were found all of a stack, if it has frames.
 type slot struct {
 	stack int32
 	nth   int32 // of its stack in the step
@@ -103,6 +105,9 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term, scales
 	m.depends = good*uneven > total
 	o.same = o.steps && sameData(o.of)
 	o.padded = o.steps && scales == batch && o.isPadded()
+	if m.depends && o.steps && scales == batch {
+		m.unsquare(o)
+	}
 	made := map[class]int32{}
 	for row := m.bounds[0]; row < len(m.of); row++ {
 		v := o.of[o.slots[row]]
@@ -135,6 +140,30 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term, scales
 	}
 }
 
+// unsquare gives rows that seem to go with the square of a batch the law of rows with the same code and size that is sound: where
+// steps differ an alignment takes a weight's gradient for other memory now and then.
+func (m *model) unsquare(o *observation) {
+	type class struct {
+		stack int32
+		size  int64
+	}
+	known := map[class]int32{}
+	for row := m.warm; row < len(m.of); row++ {
+		k := class{m.stackOf(row), m.Timeline.Lives[row].Requested}
+		if _, ok := known[k]; !ok && m.sound(m.of[row]) {
+			known[k] = m.of[row]
+		}
+	}
+	for row := m.warm; row < len(m.of); row++ {
+		if v := o.of[o.slots[row]]; v == nil || v.least == v.most || m.laws[m.of[row]].kind != proven || m.sound(m.of[row]) {
+			continue
+		}
+		if law, ok := known[class{m.stackOf(row), m.Timeline.Lives[row].Requested}]; ok {
+			m.of[row] = law
+		}
+	}
+}
+
 // observe gathers what the recordings have of each slot.
 func (m *model) observe(others []*recording, partners [][]int32) *observation {
 	far := 0 // the other recording that is furthest away
@@ -157,7 +186,7 @@ func (m *model) observe(others []*recording, partners [][]int32) *observation {
 		s := m.step(i)
 		for row := s.from; row < s.to; row++ {
 			k := slot{m.stackOf(row), nth[m.stackOf(row)]}
-			if o.steps {
+			if o.steps || m.Timeline.Lives[row].Stack <= snapshot.EmptyStack {
 				nth[k.stack]++
 			}
 			o.slots[row] = k

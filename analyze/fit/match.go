@@ -201,6 +201,10 @@ func (m *matcher) inOrder(a, b []int, give func(i, j int)) bool {
 	}
 	var found [][2]int
 	all := align(len(a), len(b), same, func(i, j int) { found = append(found, [2]int{i, j}) })
+	gather(found, len(a), len(b), same, func(i, j int) bool {
+		i, j = place(i, j)
+		return livesA[a[i]].Requested == livesB[b[j]].Requested
+	})
 	slide(found, len(a), len(b), same, scales)
 	for k, f := range found {
 		found[k][0], found[k][1] = place(f[0], f[1])
