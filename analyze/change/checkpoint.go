@@ -2,9 +2,11 @@ package change
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -51,7 +53,14 @@ func (d *draft) checkpoint(calls []instance, e *Applied) {
 	}
 	// The same modules keep as little for a graph that nothing goes back through.
 	for i := range d.passes {
-		for row, keeps := range d.graphs(&d.passes[i]) {
+		graphs := d.unused(&d.passes[i])
+		maps.DeleteFunc(graphs, func(row int32, _ bool) bool {
+			return slices.ContainsFunc(d.stack(d.code(row)), func(id snapshot.FrameID) bool {
+				return frames.Of(d.s, id).Has(frames.Trainable)
+			})
+		})
+		maps.Copy(graphs, d.graphs(&d.passes[i]))
+		for row, keeps := range graphs {
 			inside := d.insides[d.t.Lives[row].Stack]
 			if keeps && gone[inside] && !stays[inside] && d.until(row, d.leaves(row)) {
 				e.count(d.run, row)

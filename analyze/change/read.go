@@ -288,9 +288,35 @@ func (r *run) passOf(event int32) *pass {
 }
 
 // graphs are the rows of a pass that a graph keeps which it does not go back through: a variable that came out of modules
-// holds it until it is bound anew, as what one network makes while another is trained. They are where modules keep
-// something in other passes, and more than one operation's of a call.
+// holds it until it is bound anew, as what one network makes while another is trained.
 func (r *run) graphs(p *pass) map[int32]bool {
+	return r.graphsOf(p, func(row int32) bool { return r.end(row) >= p.end && r.t.Lives[row].GivenUp() >= 0 })
+}
+
+// unused are those that are gone before the pass begins, as of an evaluation with gradients: they outlive the call that makes them.
+func (r *run) unused(p *pass) map[int32]bool {
+	over := map[int32]int32{} // by row, the last that follows it with the same code around
+	for row := p.rows.to - 1; row >= p.rows.from; row-- {
+		over[row] = row
+		if next := row + 1; next < p.rows.to && r.t.Lives[row].Born < p.begin && r.calledAlike(row, next) {
+			over[row] = over[next]
+		}
+	}
+	return r.graphsOf(p, func(row int32) bool {
+		next := over[row] + 1
+		return r.end(row) <= p.begin && next < p.rows.to && r.end(row) > r.t.Lives[next].Born
+	})
+}
+
+// calledAlike reports whether the code around the modules that make two rows is the same.
+func (r *run) calledAlike(a, b int32) bool {
+	x, y := r.code(a), r.code(b)
+	return x == y || r.insides[x] != 0 && r.insides[y] != 0 && slices.Equal(r.outside(r.stack(x)), r.outside(r.stack(y)))
+}
+
+// graphsOf are those rows of a pass that a filter takes which are where modules keep something in other passes, and more than one
+// operation's of a call.
+func (r *run) graphsOf(p *pass, takes func(row int32) bool) map[int32]bool {
 	kept := map[snapshot.StackID]bool{}
 	for stack, is := range r.kept {
 		kept[r.insides[stack]] = kept[r.insides[stack]] || is
@@ -299,7 +325,7 @@ func (r *run) graphs(p *pass) map[int32]bool {
 	calls := map[string][]int32{}
 	for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
 		stack := r.t.Lives[row].Stack
-		if kept[r.insides[stack]] && r.end(row) >= p.end && r.t.Lives[row].GivenUp() >= 0 && r.phase(row) == inProgram {
+		if kept[r.insides[stack]] && r.phase(row) == inProgram && takes(row) {
 			code := fmt.Sprint(r.outside(r.stack(stack)))
 			calls[code] = append(calls[code], row)
 		}
