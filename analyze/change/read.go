@@ -35,6 +35,8 @@ type run struct {
 	calls     []call // of optimizers
 
 	kept []bool // by stack, whether a pass keeps what it allocates
+	// outlives says by stack whether some of what it allocates on the way to a pass is there after that, and goes later.
+	outlives []bool
 	// guessed says that no backward pass told what is kept, see guess.
 	guessed bool
 	ended   []int32         // by event, 1 + the row that it ends
@@ -214,12 +216,13 @@ func (r *run) findPasses() {
 		}
 		row = to
 	}
-	r.kept = make([]bool, len(r.phases))
+	r.kept, r.outlives = make([]bool, len(r.phases)), make([]bool, len(r.phases))
 	for i := range r.passes {
 		p := &r.passes[i]
 		p.stop = r.stopOf(p)
 		for row := p.rows.from; row < p.rows.to; row++ {
 			id := r.t.Lives[row].Stack
+			r.outlives[id] = r.outlives[id] || r.t.Lives[row].GivenUp() >= p.end
 			r.kept[id] = r.kept[id] || r.end(row) < p.stop && r.saved(p, row)
 		}
 	}
@@ -290,7 +293,7 @@ func (r *run) passOf(event int32) *pass {
 // graphs are the rows of a pass that a graph keeps which it does not go back through: a variable that came out of modules
 // holds it until it is bound anew, as what one network makes while another is trained.
 func (r *run) graphs(p *pass) map[int32]bool {
-	return r.graphsOf(p, func(row int32) bool { return r.end(row) >= p.end && r.t.Lives[row].GivenUp() >= 0 })
+	return r.graphsOf(p, func(row int32) bool { return r.end(row) >= p.end && r.outlives[r.t.Lives[row].Stack] })
 }
 
 // unused are those that are gone before the pass begins, as of an evaluation with gradients: they outlive the call that makes them.
