@@ -305,9 +305,34 @@ func (r *run) unused(p *pass) map[int32]bool {
 			over[row] = over[next]
 		}
 	}
-	return r.graphsOf(p, func(row int32) bool {
+	copies := map[int64]bool{} // sizes of weights with half the bits, which autocast keeps a while
+	for row := range r.t.Lives {
+		if r.is(int32(row), category.Parameter) {
+			copies[r.t.Lives[row].Requested/2] = true
+		}
+	}
+	outlives := func(row int32) bool {
 		next := over[row] + 1
-		return r.end(row) <= p.begin && next < p.rows.to && r.end(row) > r.t.Lives[next].Born
+		return next < p.rows.to && r.end(row) <= p.begin && r.end(row) > r.t.Lives[next].Born &&
+			!(copies[r.t.Lives[row].Requested] && r.code(row) == r.code(row+1))
+	}
+	// Without gradients what comes out stays, too: here most of the code does that keeps something in other passes.
+	of, outlive := map[string]map[snapshot.StackID]bool{}, map[string]int{}
+	around := func(row int32) string { return fmt.Sprint(r.outside(r.stack(r.code(row)))) }
+	for row := range r.graphsOf(p, func(row int32) bool { return !r.saved(p, row) }) {
+		at, inside := around(row), r.insides[r.t.Lives[row].Stack]
+		if of[at] == nil {
+			of[at] = map[snapshot.StackID]bool{}
+		}
+		was := of[at][inside]
+		if of[at][inside] = was || outlives(row); of[at][inside] && !was {
+			outlive[at]++
+		}
+	}
+	const few = 3
+	return r.graphsOf(p, func(row int32) bool {
+		at := around(row)
+		return outlives(row) && outlive[at] > few && 2*outlive[at] > len(of[at])
 	})
 }
 

@@ -5,12 +5,15 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/snapana/snapana/analyze/attribution"
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/finding"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/stage"
 	"github.com/snapana/snapana/analyze/units"
 	"github.com/snapana/snapana/snapshot/budget"
@@ -71,7 +74,11 @@ const (
 // that leave what it computes as it is, but for the bits of the optimizer's state.
 func (in *Input) Candidates() []Change {
 	r := in.run()
-	texts := []string{string(FreeLeak), "foreach=off", string(InBackward)}
+	texts := []string{string(FreeLeak)}
+	for _, line := range r.evaluations() {
+		texts = append(texts, string(NoGrad)+"="+line)
+	}
+	texts = append(texts, "foreach=off", string(InBackward))
 	d := newDraft(r, in.Program)
 	if kept := d.keeping(r.lists()); len(kept) > 0 {
 		sorting.Stable(kept, func(a, b keeper) int { return cmp.Compare(b.saved, a.saved) })
@@ -95,6 +102,43 @@ func (in *Input) Candidates() []Change {
 		}
 	}
 	return out
+}
+
+// evaluations are the lines of the program that call modules which keep graphs that nothing goes back through, those that keep most
+// first: few, and of no more than a twentieth of the peak none.
+func (r *run) evaluations() []string {
+	const few, part = 2, 20
+	var lines []string
+	keeps := map[string]int64{} // in the pass in which it is most
+	for i := range r.passes {
+		of := map[string]int64{}
+		for row, is := range r.unused(&r.passes[i]) {
+			if line := r.callerOf(row); is && line != "" {
+				of[line] += r.t.Lives[row].Rounded
+			}
+		}
+		for line, n := range of {
+			keeps[line] = max(keeps[line], n)
+		}
+	}
+	for _, line := range slices.Sorted(maps.Keys(keeps)) {
+		if keeps[line]*part > r.t.PeakAllocated.Bytes {
+			lines = append(lines, line)
+		}
+	}
+	sorting.Stable(lines, func(a, b string) int { return cmp.Compare(keeps[b], keeps[a]) })
+	return lines[:min(len(lines), few)]
+}
+
+// callerOf is the line of the program that calls the outermost module which makes a row, "" for none.
+func (r *run) callerOf(row int32) string {
+	for _, id := range r.outside(r.stack(r.code(row))) {
+		if c := frames.Of(r.s, id); c.Has(frames.Python) && !c.IsLibrary() {
+			line, _, _ := strings.Cut(frames.Bare(attribution.FrameText(r.s, id)), " ")
+			return line
+		}
+	}
+	return ""
 }
 
 // mostNamed bounds what evidence has of changes that fit, and of those that do not.

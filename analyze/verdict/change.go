@@ -437,6 +437,8 @@ func doing(c *finding.ProgramChange) string {
 			return fmt.Sprintf("checkpointing the first %d of the %d modules called from %s", c.Modules, c.Of, c.Line)
 		}
 		return fmt.Sprintf("checkpointing the %s called from %s", units.Plural(c.Modules, "module"), c.Line)
+	case change.NoGrad:
+		return "running what " + value + " calls under torch.no_grad()"
 	case change.Foreach:
 		return "foreach=False for the optimizer"
 	case change.InBackward:
