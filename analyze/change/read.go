@@ -126,9 +126,13 @@ func (r *run) stack(id snapshot.StackID) []snapshot.FrameID { return r.stacks[id
 // code is the first stack with the same frames of Python as that of a row.
 func (r *run) code(row int32) snapshot.StackID { return r.alike[r.t.Lives[row].Stack] }
 
+// longGap is how many lines a function may have that allocate nothing, between others, where calls are seen to begin behind them.
+const longGap = 12
+
 // findFunctions numbers the functions that frames are of. A class has a function of the same name as the class behind it in the
-// file: where lines of another function lie between two lines, they are not of one.
+// file: where lines of another function lie between two lines, they are not of one, nor where many do and calls begin there.
 func (r *run) findFunctions() {
+	begins := r.beginnings()
 	all := make([]snapshot.FrameID, r.s.Frames.Len())
 	for i := range all {
 		all[i] = snapshot.FrameID(i + 1)
@@ -145,10 +149,11 @@ func (r *run) findFunctions() {
 		f := at(id)
 		name := r.s.Strings.Get(f.Name)
 		if !strings.HasPrefix(name, "<") {
-			if f.File != last.File || f.Name != last.Name {
+			if f.File != last.File || f.Name != last.Name || f.Line-last.Line > longGap && begins[id] {
 				n++
-				last, around = f, n
+				around = n
 			}
+			last = f
 			r.functions[id] = around
 			continue
 		}
@@ -161,6 +166,35 @@ func (r *run) findFunctions() {
 		}
 		r.functions[id] = inner[f]
 	}
+}
+
+// beginnings says of each frame whether calls of its function were seen to begin with it: the frames around it, or its function, were
+// others just before, or it was at a later line, of another statement.
+func (r *run) beginnings() []bool {
+	begins := make([]bool, r.s.Frames.Len()+1)
+	var before []snapshot.FrameID
+	for row := r.warm; row < len(r.t.Lives); row++ {
+		id := r.t.Lives[row].Stack
+		if r.phases[id] != inProgram {
+			continue
+		}
+		stack := r.stack(id)
+		k := 0 // frames around that are the same
+		for k < min(len(stack), len(before)) && stack[len(stack)-1-k] == before[len(before)-1-k] {
+			k++
+		}
+		if k < min(len(stack), len(before)) {
+			now, was := r.s.Frames.Get(stack[len(stack)-1-k]), r.s.Frames.Get(before[len(before)-1-k])
+			if now.File == was.File && now.Name == was.Name && now.Line > was.Line-longStatement {
+				k++ // it goes on
+			}
+		}
+		for ; k < len(stack); k++ {
+			begins[stack[len(stack)-1-k]] = true
+		}
+		before = stack
+	}
+	return begins
 }
 
 // python gives the frames of a stack that are of Python, all of one that has none.
