@@ -72,7 +72,8 @@ func (d *draft) checkpoint(calls []instance, e *Applied) {
 // between is what comes out of a call, or of the code between that and the next: the last that is there when the next begins.
 func (d *draft) between(c, next *instance, out int32) int32 {
 	for row := next.rows[0] - 1; row > c.rows[len(c.rows)-1]; row-- {
-		if d.phase(row) == inProgram && !d.drop[row] && d.end(row) > d.t.Lives[next.rows[0]].Born && d.sizes[row]*small >= d.sizes[out] {
+		if d.phase(row) == inProgram && !d.drop[row] && d.end(row) > d.t.Lives[next.rows[0]].Born && !d.byproduct(row) &&
+			d.sizes[row]*small >= d.sizes[out] {
 			return row
 		}
 	}

@@ -31,6 +31,7 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		kept = d.keeping(d.outerLists())
 	}
 	var most int64
+	guessed := false
 	for i := range kept {
 		most = max(most, kept[i].saved)
 	}
@@ -52,9 +53,15 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		}
 		return out, nil
 	}
-	all, guessed := kept, len(kept) > len(names)
-	if guessed {
-		kept = d.outstanding(kept, c, names)
+	if at := partOf(names[0]); at >= 0 && len(names) == 1 {
+		if kept = d.partsOf(kept, at); kept == nil {
+			return nil, refuse(NoModules)
+		}
+		guessed = true
+	}
+	all := kept
+	if len(kept) > len(names) {
+		kept, guessed = d.outstanding(kept, c, names), true
 	}
 	lists := map[string][]keeper{}
 	switch {
@@ -222,6 +229,44 @@ func turn(name string) int {
 		return 1
 	}
 	return -1
+}
+
+// partOf is which of the two parts of a block a name means: its attention 0, what comes behind that 1; -1 for other names.
+func partOf(name string) int {
+	switch strings.ToLower(name) {
+	case "attn", "attention", "self_attn", "self_attention", "mixer":
+		return 0
+	case "mlp", "ffn", "ff", "feed_forward", "feedforward":
+		return 1
+	}
+	return -1
+}
+
+// partsOf are, of each list of blocks, the modules of one of the two parts that each block has; nil where some list has others.
+func (d *draft) partsOf(lists []keeper, at int) []keeper {
+	var out []keeper
+	for i := range lists {
+		list := &lists[i].group
+		parts := d.modules(false, func(stack []snapshot.FrameID, depth int) bool {
+			around := len(stack) - len(list.around)
+			if depth >= around || !slices.Equal(stack[around:], list.around) {
+				return false
+			}
+			for k := depth + 1; k < around; k++ {
+				if d.isCode(stack, k) {
+					return false
+				}
+			}
+			return true
+		})
+		parts = slices.DeleteFunc(parts, func(g group) bool { return !g.list || g.most < list.most })
+		if len(parts) != 2 {
+			return nil
+		}
+		sorting.Stable(parts, func(a, b group) int { return cmp.Compare(a.calls[0].rows[0], b.calls[0].rows[0]) })
+		out = append(out, d.keeping(parts[at:at+1])...)
+	}
+	return out
 }
 
 // smallList is how many times less a list keeps than another that is taken for none.
