@@ -122,9 +122,11 @@ func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 		a.Doubts = append([]Doubt{layout}, a.Doubts...)
 	}
 	again := slices.ContainsFunc(a.Changes, func(c Applied) bool { return c.Kind == Checkpoint && c.Blocks > 0 })
+	const free = 3 // of so many bytes that are reserved one is free at the peak, so that a little decides about segments
 	var off int64
 	switch {
-	case again: // small things are kept otherwise in each module, and may take another segment, or two where the peak is large
+	case again, (peak-a.After.AllocatedPeak)*free > peak:
+		// Small things are kept otherwise in each module, and may take another segment, or two where the peak is large.
 		off = min(max(large, peak/20), 2*large)
 	case jumps, low < high:
 		off = large
