@@ -393,3 +393,39 @@ func TestGoDown(t *testing.T) {
 		t.Error("gave more addresses than there are")
 	}
 }
+
+// TestFollow holds that a device gives what a driver gave as long as it is asked for that, and then what chunks have left, the lowest
+// first, or what is below all of them.
+func TestFollow(t *testing.T) {
+	const mib = 1 << 20
+	first := Gap{0x7f0010000000, 20 * mib}
+	d := &Device{}
+	d.Follow([]Gap{first, {0x7f0008000000, 30 * mib}, {0x7f0004000000, 2 * mib}})
+	var got []uint64
+	for _, size := range []int64{20 * mib, 30 * mib, 12 * mib, 40 * mib, 24 * mib, 20 * mib} {
+		addr, ok := d.Malloc(size)
+		if !ok {
+			t.Fatal("full")
+		}
+		got = append(got, addr)
+	}
+	want := []uint64{first.Addr, 0x7f0008000000, first.Addr + 20*mib, 0x7f0008000000 - 64*mib, 0x7f0008000000 - 24*mib,
+		0x7f0008000000 - 96*mib}
+	if !slices.Equal(got, want) {
+		t.Errorf("%x, want %x", got, want)
+	}
+	d = &Device{}
+	d.Follow([]Gap{first, first})
+	a, _ := d.Malloc(20 * mib)
+	d.Free(a, 20*mib)
+	b, _ := d.Malloc(20 * mib)
+	if a != b {
+		t.Errorf("%#x was free, and %#x is given", a, b)
+	}
+	d = &Device{}
+	d.Follow([]Gap{first, first})
+	a, _ = d.Malloc(20 * mib)
+	if b, _ = d.Malloc(20 * mib); a == b {
+		t.Error("gave an address twice")
+	}
+}

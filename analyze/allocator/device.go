@@ -1,5 +1,10 @@
 package allocator
 
+import (
+	"cmp"
+	"slices"
+)
+
 // Driver is where segments come from: the CUDA driver as the allocator sees it.
 type Driver interface {
 	// Malloc is cudaMalloc of a whole number of bytes, false when the device is full.
@@ -15,7 +20,7 @@ type Driver interface {
 	Unmap(addr uint64, size int64)
 }
 
-// Device is a device of a given capacity. It gives ever higher addresses and none twice, see GoDown.
+// Device is a device of a given capacity. It gives ever higher addresses, see GoDown, and none twice.
 type Device struct {
 	// Total is the memory that can be had in bytes, 0 for no limit: without that of the CUDA
 	// context, libraries and other processes.
@@ -24,19 +29,62 @@ type Device struct {
 	used int64
 	next uint64
 	down bool
+	rest []Gap // what chunks have left, the lowest first
+
+	given []Gap // see Follow
+	taken []Gap // of these
 }
+
+// Gap is a range of address space.
+type Gap struct{ Addr, Size uint64 }
 
 const (
 	firstAddress = 0x7f0000000000
-	devicePage   = 2 << 20 // cudaMalloc's own rounding
+	devicePage   = 2 << 20  // cudaMalloc's own rounding
+	chunk        = 32 << 20 // of address space, as an H100 and an H200 have it (driver 580)
 )
 
 // Hold counts bytes that were taken from the device before. They may be more than it has.
 func (d *Device) Hold(bytes int64) { d.used += bytes }
 
-// GoDown has it give ever lower addresses from now on, below those given so far. Drivers do either, and where addresses decide
-// between blocks of one size (see Tie) that may move them.
+// GoDown has it give lower addresses from now on, below those given so far: a chunk below the last one, or what one has left, which goes
+// from lower ones to higher. GPUs were seen to do so, and where addresses decide between blocks of one size (see Tie) that moves them.
 func (d *Device) GoDown() { d.down, d.next = true, firstAddress }
+
+// Follow has it give what a driver gave, in that order, for as long as it is asked for as much, and lower addresses from then on. It must
+// have given nothing.
+func (d *Device) Follow(given []Gap) {
+	d.given, d.down, d.next = given, true, firstAddress
+}
+
+// follow gives what comes next, false where it is asked for something else, or where that is not free.
+func (d *Device) follow(size int64) (uint64, bool) {
+	next := d.given[0]
+	if next.Size == uint64(roundUp(size, devicePage)) && !slices.ContainsFunc(d.taken, next.overlaps) {
+		d.given, d.taken = d.given[1:], append(d.taken, next)
+		return next.Addr, true
+	}
+	d.given = nil
+	if len(d.taken) == 0 {
+		return 0, false
+	}
+	slices.SortFunc(d.taken, func(a, b Gap) int { return cmp.Compare(a.Addr, b.Addr) })
+	d.next = d.taken[0].Addr / chunk * chunk
+	for i, g := range d.taken {
+		end := g.Addr + g.Size
+		until := (end + chunk - 1) / chunk * chunk
+		if i+1 < len(d.taken) {
+			until = min(until, d.taken[i+1].Addr)
+		}
+		if until > end {
+			d.rest = append(d.rest, Gap{end, until - end})
+		}
+	}
+	d.taken = nil
+	return 0, false
+}
+
+func (g Gap) overlaps(o Gap) bool { return g.Addr < o.Addr+o.Size && o.Addr < g.Addr+g.Size }
 
 func (d *Device) take(size int64) bool {
 	size = roundUp(size, devicePage)
@@ -52,6 +100,11 @@ func (d *Device) Malloc(size int64) (uint64, bool) {
 	if !d.take(size) {
 		return 0, false
 	}
+	if len(d.given) > 0 {
+		if addr, ok := d.follow(size); ok {
+			return addr, true
+		}
+	}
 	addr, ok := d.Reserve(size)
 	if !ok {
 		d.Free(addr, size)
@@ -60,7 +113,12 @@ func (d *Device) Malloc(size int64) (uint64, bool) {
 }
 
 // Free implements Driver.
-func (d *Device) Free(_ uint64, size int64) { d.used -= roundUp(size, devicePage) }
+func (d *Device) Free(addr uint64, size int64) {
+	d.used -= roundUp(size, devicePage)
+	if len(d.taken) > 0 {
+		d.taken = slices.DeleteFunc(d.taken, func(g Gap) bool { return g.Addr == addr })
+	}
+}
 
 // Reserve implements Driver.
 func (d *Device) Reserve(size int64) (uint64, bool) {
@@ -68,17 +126,36 @@ func (d *Device) Reserve(size int64) (uint64, bool) {
 	if d.next == 0 {
 		d.next = firstAddress
 	}
-	addr, end := d.next, d.next+n
 	if d.down {
-		addr, end = d.next-n, d.next
+		return d.below(n)
 	}
-	if end < addr {
+	addr := d.next
+	if d.next += n; d.next < addr {
+		d.next = addr
 		return 0, false
 	}
-	if d.next = end; d.down {
-		d.next = addr
-	}
 	return addr, true
+}
+
+// below reserves address space in what chunks have left, or in those below all others.
+func (d *Device) below(n uint64) (uint64, bool) {
+	for i := range d.rest {
+		if g := &d.rest[i]; g.Size >= n {
+			addr := g.Addr
+			if g.Addr, g.Size = g.Addr+n, g.Size-n; g.Size == 0 {
+				d.rest = slices.Delete(d.rest, i, i+1)
+			}
+			return addr, true
+		}
+	}
+	whole := uint64(roundUp(int64(n), chunk))
+	if whole > d.next {
+		return 0, false
+	}
+	if d.next -= whole; whole > n {
+		d.rest = slices.Insert(d.rest, 0, Gap{d.next + n, whole - n})
+	}
+	return d.next, true
 }
 
 // Map implements Driver.

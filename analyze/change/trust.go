@@ -104,7 +104,7 @@ func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 			}
 		}
 		if opt := a.options(d.after); d.p.Recorded.Tie.ByAddress() {
-			opt.Down = true
+			opt.OtherWay = true
 			if err := replay(d.after, opt); err != nil {
 				return err
 			}
@@ -176,7 +176,12 @@ func (a *Answer) doubt(d *draft) (jumps bool) {
 			a.Doubts = append(a.Doubts, v)
 		}
 		if c.leaves > 0 || c.stays > 0 {
-			a.Doubts = append(a.Doubts, Doubt{Kind: Held, Change: c.Change, below: share(c.stays, peak), above: share(c.leaves, peak)})
+			kind := Held
+			if c.Kind == Checkpoint {
+				kind = Strategy
+			}
+			a.Doubts = append(a.Doubts, Doubt{Kind: kind, Change: c.Change, below: min(share(c.stays, peak), 0.9),
+				above: share(c.leaves, peak)})
 		}
 		for _, k := range c.Assumptions {
 			switch k.Kind {

@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"math"
 	"slices"
 
 	"github.com/snapana/snapana/analyze/allocator"
@@ -17,6 +18,8 @@ type Program struct {
 	// its release takes blocks of the same size.
 	Recorded allocator.Recorded
 	Platform *platform.Platform
+	// Given are the segments that the driver gave, if most have lower addresses than all before; else none.
+	Given []allocator.Gap
 	// Capacity is the memory that the run could reserve, known from a request that failed, or
 	// from one that was served only after memory was given back; 0 is unknown.
 	Capacity int64
@@ -81,6 +84,7 @@ func NewProgram(s *snapshot.Snapshot, t *timeline.Timeline) *Program {
 		t: t, streams: []uint64{0},
 		pools: []snapshot.PoolID{{}}}
 	p.capacity()
+	p.Given = givenDown(t)
 	x := newExtractor(p, s)
 	x.events()
 	p.start = x.places(t.StateAt(-1))
@@ -103,6 +107,31 @@ func NewProgram(s *snapshot.Snapshot, t *timeline.Timeline) *Program {
 		}
 	}
 	return p
+}
+
+// givenDown are the segments that the driver gave in a trace, where it gave most of them addresses below all others, rather than above.
+func givenDown(t *timeline.Timeline) (given []allocator.Gap) {
+	lowest, highest := uint64(math.MaxUint64), uint64(0)
+	lower, higher := 0, 0
+	for i := range t.Changes {
+		c := &t.Changes[i]
+		if !c.Add || t.Trace.Action(c.Event) != snapshot.SegmentAlloc {
+			continue
+		}
+		switch addr := c.Range.Addr; {
+		case len(given) == 0:
+		case addr < lowest:
+			lower++
+		case addr > highest:
+			higher++
+		}
+		lowest, highest = min(lowest, c.Range.Addr), max(highest, c.Range.Addr)
+		given = append(given, allocator.Gap{Addr: c.Range.Addr, Size: uint64(c.Range.Size)})
+	}
+	if lower <= higher {
+		return nil
+	}
+	return given
 }
 
 // goesOn reports whether requests follow one that failed in the run.

@@ -51,8 +51,8 @@ type Options struct {
 	Total int64
 	// UntilFailure stops at the first request that fails.
 	UntilFailure bool
-	// Down has the driver give ever lower addresses to new segments, and not ever higher ones.
-	Down bool
+	// OtherWay has the driver give higher addresses to new segments where it gave lower ones in the run, see Program.Given, or lower ones.
+	OtherWay bool
 	// Curve samples the reserved and allocated bytes at so many points, 0 for none.
 	Curve int
 
@@ -156,7 +156,11 @@ func (p *Program) Run(ctx context.Context, o Options) (*Outcome, error) {
 		r.restore(p.start, -1, device)
 		device.Hold(r.a.Stats().ReservedBytes[allocator.All].Current)
 	}
-	if o.Down {
+	switch down := len(p.Given) > 0; {
+	case down == o.OtherWay:
+	case down && len(p.start) == 0:
+		device.Follow(p.Given)
+	default:
 		device.GoDown()
 	}
 	if out.StartFailed {
