@@ -76,6 +76,7 @@ const (
 	StepsOnCPU    AssumptionKind = "steps_on_cpu"    // the optimizer runs on the CPU
 	KeptAtFailure AssumptionKind = "kept_at_failure" // no backward tells what is kept, so all that modules made is
 	EndsWithStep  AssumptionKind = "ends_with_step"  // what leaks is not needed behind its step
+	TrainsAlone   AssumptionKind = "trains_alone"    // modules are checkpointed while the model trains, not in an evaluation
 	BoundAgain    AssumptionKind = "bound_again"     // a variable of the loop keeps the last of it until it is bound again
 )
 

@@ -2,7 +2,6 @@ package change
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/snapana/snapana/analyze/category"
@@ -51,22 +50,40 @@ func (d *draft) checkpoint(calls []instance, e *Applied) {
 		e.Modules = max(e.Modules, inPass[c.pass])
 		before = x
 	}
-	// The same modules keep as little for a graph that nothing goes back through.
+	// The same modules keep as little for a graph that nothing goes back through. Of an evaluation that is known of timm's alone: many
+	// programs checkpoint while they train, so that it stays.
+	as := func(row int32) bool {
+		inside := d.insides[d.t.Lives[row].Stack]
+		return gone[inside] && !stays[inside]
+	}
 	for i := range d.passes {
-		graphs := d.unused(&d.passes[i])
-		maps.DeleteFunc(graphs, func(row int32, _ bool) bool {
-			return slices.ContainsFunc(d.stack(d.code(row)), func(id snapshot.FrameID) bool {
-				return frames.Of(d.s, id).Has(frames.Trainable)
-			})
-		})
-		maps.Copy(graphs, d.graphs(&d.passes[i]))
-		for row, keeps := range graphs {
-			inside := d.insides[d.t.Lives[row].Stack]
-			if keeps && gone[inside] && !stays[inside] && d.until(row, d.leaves(row)) {
+		for row, keeps := range d.graphs(&d.passes[i]) {
+			if keeps && as(row) && d.until(row, d.leaves(row)) {
 				e.count(d.run, row)
 			}
 		}
+		var left int64
+		for row := d.passes[i].rows.from; row < d.passes[i].rows.to; row++ {
+			switch {
+			case !d.unused[row] || !as(row):
+			case !d.checkpointsAlways(row):
+				left += d.sizes[row]
+			case d.until(row, d.leaves(row)):
+				e.count(d.run, row)
+			}
+		}
+		if e.stays = max(e.stays, left); left > 0 {
+			e.assumeOnce(TrainsAlone)
+		}
 	}
+}
+
+// checkpointsAlways reports whether what makes a row is known to be checkpointed whether the model trains or not
+// (timm/models/_manipulate.py).
+func (d *draft) checkpointsAlways(row int32) bool {
+	return slices.ContainsFunc(d.stack(d.code(row)), func(id snapshot.FrameID) bool {
+		return frames.Of(d.s, id).Has(frames.AlwaysCheckpoints)
+	})
 }
 
 // between is what comes out of a call, or of the code between that and the next: the last that is there when the next begins.

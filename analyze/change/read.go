@@ -28,6 +28,7 @@ type run struct {
 	stacks    [][]snapshot.FrameID // by stack, its frames of Python; the others lie anywhere between where C++ was recorded too
 	alike     []snapshot.StackID   // by stack, the first with the same frames of Python
 	insides   []snapshot.StackID   // by stack, see findInsides
+	around    []int32              // by stack, the number of the frames around the outermost call of a module
 	phases    []phase              // by stack
 	trains    bool
 	warm      int // the first row that the trace allocated
@@ -37,6 +38,9 @@ type run struct {
 	kept []bool // by stack, whether a pass keeps what it allocates
 	// outlives says by stack whether some of what it allocates on the way to a pass is there after that, and goes later.
 	outlives []bool
+	// keptInside says the same as kept by what insides has.
+	keptInside map[snapshot.StackID]bool
+	unused     map[int32]bool // rows, see findUnused
 	// guessed says that no backward pass told what is kept, see guess.
 	guessed bool
 	ended   []int32         // by event, 1 + the row that it ends
@@ -112,6 +116,12 @@ func read(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result, uses *ca
 	r.findFunctions()
 	r.findInsides()
 	r.findPasses()
+	r.keptInside = map[snapshot.StackID]bool{}
+	for stack, is := range r.kept {
+		r.keptInside[r.insides[stack]] = r.keptInside[r.insides[stack]] || is
+	}
+	delete(r.keptInside, 0)
+	r.findUnused()
 	r.findBrief()
 	r.findNodes()
 	r.findParts()
@@ -330,66 +340,66 @@ func (r *run) graphs(p *pass) map[int32]bool {
 	return r.graphsOf(p, func(row int32) bool { return r.end(row) >= p.end && r.outlives[r.t.Lives[row].Stack] })
 }
 
-// unused are those that are gone before the pass begins, as of an evaluation with gradients: they outlive the call that makes them.
-func (r *run) unused(p *pass) map[int32]bool {
-	over := map[int32]int32{} // by row, the last that follows it with the same code around
-	for row := p.rows.to - 1; row >= p.rows.from; row-- {
-		over[row] = row
-		if next := row + 1; next < p.rows.to && r.t.Lives[row].Born < p.begin && r.calledAlike(row, next) {
-			over[row] = over[next]
-		}
-	}
-	copies := map[int64]bool{} // sizes of weights with half the bits, which autocast keeps a while
+// findUnused finds the rows of graphs that are gone before a pass begins, as of an evaluation with gradients. They outlive the call
+// that makes them, as most of its code does that keeps something in other passes: without gradients what comes out does alone, and
+// what autocast has of weights.
+func (r *run) findUnused() {
+	copies := map[int64]bool{} // sizes of weights with half the bits
 	for row := range r.t.Lives {
 		if r.is(int32(row), category.Parameter) {
 			copies[r.t.Lives[row].Requested/2] = true
 		}
 	}
-	outlives := func(row int32) bool {
-		next := over[row] + 1
+	r.unused = map[int32]bool{}
+	for i := range r.passes {
+		r.unusedIn(&r.passes[i], copies)
+	}
+}
+
+func (r *run) unusedIn(p *pass, copies map[int64]bool) {
+	over := make([]int32, p.rows.to-p.rows.from) // by row, the last that follows it with the same code around
+	for row := p.rows.to - 1; row >= p.rows.from; row-- {
+		at := row - p.rows.from
+		over[at] = row
+		if next := row + 1; next < p.rows.to && r.t.Lives[row].Born < p.begin && r.around[r.code(row)] == r.around[r.code(next)] {
+			over[at] = over[at+1]
+		}
+	}
+	stays := func(row int32) bool {
+		next := over[row-p.rows.from] + 1
 		return next < p.rows.to && r.end(row) <= p.begin && r.end(row) > r.t.Lives[next].Born &&
 			!(copies[r.t.Lives[row].Requested] && r.code(row) == r.code(row+1))
 	}
-	// Without gradients what comes out stays, too: here most of the code does that keeps something in other passes.
-	of, outlive := map[string]map[snapshot.StackID]bool{}, map[string]int{}
-	around := func(row int32) string { return fmt.Sprint(r.outside(r.stack(r.code(row)))) }
+	type code struct {
+		around int32
+		inside snapshot.StackID
+	}
+	codes, of, staying := map[code]bool{}, map[int32]int{}, map[int32]int{}
 	for row := range r.graphsOf(p, func(row int32) bool { return !r.saved(p, row) }) {
-		at, inside := around(row), r.insides[r.t.Lives[row].Stack]
-		if of[at] == nil {
-			of[at] = map[snapshot.StackID]bool{}
+		k := code{r.around[r.code(row)], r.insides[r.t.Lives[row].Stack]}
+		was, seen := codes[k]
+		if !seen {
+			of[k.around]++
 		}
-		was := of[at][inside]
-		if of[at][inside] = was || outlives(row); of[at][inside] && !was {
-			outlive[at]++
+		if codes[k] = was || stays(row); codes[k] && !was {
+			staying[k.around]++
 		}
 	}
 	const few = 3
-	return r.graphsOf(p, func(row int32) bool {
-		at := around(row)
-		return outlives(row) && outlive[at] > few && 2*outlive[at] > len(of[at])
-	})
-}
-
-// calledAlike reports whether the code around the modules that make two rows is the same.
-func (r *run) calledAlike(a, b int32) bool {
-	x, y := r.code(a), r.code(b)
-	return x == y || r.insides[x] != 0 && r.insides[y] != 0 && slices.Equal(r.outside(r.stack(x)), r.outside(r.stack(y)))
+	for row, is := range r.graphsOf(p, stays) {
+		at := r.around[r.code(row)]
+		r.unused[row] = is && staying[at] > few && 2*staying[at] > of[at]
+	}
 }
 
 // graphsOf are those rows of a pass that a filter takes which are where modules keep something in other passes, and more than one
 // operation's of a call.
 func (r *run) graphsOf(p *pass, takes func(row int32) bool) map[int32]bool {
-	kept := map[snapshot.StackID]bool{}
-	for stack, is := range r.kept {
-		kept[r.insides[stack]] = kept[r.insides[stack]] || is
-	}
-	delete(kept, 0)
-	calls := map[string][]int32{}
+	calls := map[int32][]int32{}
 	for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
 		stack := r.t.Lives[row].Stack
-		if kept[r.insides[stack]] && r.phase(row) == inProgram && takes(row) {
-			code := fmt.Sprint(r.outside(r.stack(stack)))
-			calls[code] = append(calls[code], row)
+		if r.keptInside[r.insides[stack]] && r.phase(row) == inProgram && takes(row) {
+			calls[r.around[stack]] = append(calls[r.around[stack]], row)
 		}
 	}
 	out := map[int32]bool{}
@@ -405,12 +415,18 @@ func (r *run) graphsOf(p *pass, takes func(row int32) bool) map[int32]bool {
 }
 
 // findInsides gives for each stack the first with the same frames from the outermost call of a module inward, for those without
-// such a call none: the same work of the same modules, whoever calls them.
+// such a call none: the same work of the same modules, whoever calls them. It numbers the frames around, too.
 func (r *run) findInsides() {
-	r.insides = make([]snapshot.StackID, len(r.stacks))
+	r.insides, r.around = make([]snapshot.StackID, len(r.stacks)), make([]int32, len(r.stacks))
 	first := map[string]snapshot.StackID{}
+	arounds := map[string]int32{}
 	for i, stack := range r.stacks {
 		n := len(stack) - len(r.outside(stack))
+		text := fmt.Sprint(stack[n:])
+		if arounds[text] == 0 {
+			arounds[text] = int32(len(arounds)) + 1
+		}
+		r.around[i] = arounds[text]
 		if n == len(stack) && (n == 0 || !frames.Of(r.s, stack[n-1]).IsModuleCall()) {
 			continue
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/stage"
 	"github.com/snapana/snapana/analyze/units"
+	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/budget"
 	"github.com/snapana/snapana/snapshot/sorting"
 )
@@ -104,17 +105,30 @@ func (in *Input) Candidates() []Change {
 	return out
 }
 
-// evaluations are the lines of the program that call modules which keep graphs that nothing goes back through, those that keep most
-// first: few, and of no more than a twentieth of the peak none.
+// evaluations are the lines of the program that call what keeps graphs which nothing goes back through, and nothing that a backward
+// pass needs, those that keep most first: few, and of no more than a twentieth of the peak none.
 func (r *run) evaluations() []string {
 	const few, part = 2, 20
+	trained := map[snapshot.FrameID]bool{}
+	seen := make([]bool, len(r.stacks))
+	for i := range r.passes {
+		for _, row := range r.savedRows(&r.passes[i]) {
+			if stack := r.code(row); !seen[stack] {
+				seen[stack] = true
+				for _, id := range r.stack(stack) {
+					trained[id] = true
+				}
+			}
+		}
+	}
 	var lines []string
 	keeps := map[string]int64{} // in the pass in which it is most
 	for i := range r.passes {
+		p := &r.passes[i]
 		of := map[string]int64{}
-		for row, is := range r.unused(&r.passes[i]) {
-			if line := r.callerOf(row); is && line != "" {
-				of[line] += r.t.Lives[row].Rounded
+		for row := p.rows.from; row < p.rows.to; row++ {
+			if r.unused[row] {
+				of[r.callerOf(row, trained)] += r.t.Lives[row].Rounded
 			}
 		}
 		for line, n := range of {
@@ -122,7 +136,7 @@ func (r *run) evaluations() []string {
 		}
 	}
 	for _, line := range slices.Sorted(maps.Keys(keeps)) {
-		if keeps[line]*part > r.t.PeakAllocated.Bytes {
+		if line != "" && keeps[line]*part > r.t.PeakAllocated.Bytes {
 			lines = append(lines, line)
 		}
 	}
@@ -130,10 +144,10 @@ func (r *run) evaluations() []string {
 	return lines[:min(len(lines), few)]
 }
 
-// callerOf is the line of the program that calls the outermost module which makes a row, "" for none.
-func (r *run) callerOf(row int32) string {
+// callerOf is the innermost line of the program that calls the modules which make a row, and none that is trained; "" for none.
+func (r *run) callerOf(row int32, trained map[snapshot.FrameID]bool) string {
 	for _, id := range r.outside(r.stack(r.code(row))) {
-		if c := frames.Of(r.s, id); c.Has(frames.Python) && !c.IsLibrary() {
+		if c := frames.Of(r.s, id); c.Has(frames.Python) && !c.IsLibrary() && !trained[id] {
 			line, _, _ := strings.Cut(frames.Bare(attribution.FrameText(r.s, id)), " ")
 			return line
 		}

@@ -23,8 +23,8 @@ func align(n, m int, same func(i, j int) bool, pair func(i, j int)) bool {
 	return all
 }
 
-// gather makes one of what only one of two sequences has before and behind a few pairs, where these are the same in front of it or
-// behind it, and more of them are good there: a loop has all its passes more in one place.
+// gather moves a few pairs that lie between two parts which only one of two sequences has, in front of both or behind them, so that these
+// are one part: the further passes of a loop lie together. More of the pairs must be good there.
 func gather(pairs [][2]int, n, m int, same, good func(i, j int) bool) {
 	for from := 0; from < len(pairs); {
 		to := from + 1

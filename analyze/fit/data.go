@@ -106,7 +106,7 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term, scales
 	o.same = o.steps && sameData(o.of)
 	o.padded = o.steps && scales == batch && o.isPadded()
 	if m.depends && o.steps && scales == batch {
-		m.unsquare(o)
+		m.lawOfLikes(o)
 	}
 	made := map[class]int32{}
 	for row := m.bounds[0]; row < len(m.of); row++ {
@@ -140,16 +140,16 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term, scales
 	}
 }
 
-// unsquare gives rows that seem to go with the square of a batch the law of rows with the same code and size that is sound: where
+// lawOfLikes gives rows that seem to go with the square of a batch the law of rows with the same code and size that is sound: where
 // steps differ an alignment takes a weight's gradient for other memory now and then.
-func (m *model) unsquare(o *observation) {
-	type class struct {
+func (m *model) lawOfLikes(o *observation) {
+	type kind struct {
 		stack int32
 		size  int64
 	}
-	known := map[class]int32{}
+	known := map[kind]int32{}
 	for row := m.warm; row < len(m.of); row++ {
-		k := class{m.stackOf(row), m.Timeline.Lives[row].Requested}
+		k := kind{m.stackOf(row), m.Timeline.Lives[row].Requested}
 		if _, ok := known[k]; !ok && m.sound(m.of[row]) {
 			known[k] = m.of[row]
 		}
@@ -158,7 +158,7 @@ func (m *model) unsquare(o *observation) {
 		if v := o.of[o.slots[row]]; v == nil || v.least == v.most || m.laws[m.of[row]].kind != proven || m.sound(m.of[row]) {
 			continue
 		}
-		if law, ok := known[class{m.stackOf(row), m.Timeline.Lives[row].Requested}]; ok {
+		if law, ok := known[kind{m.stackOf(row), m.Timeline.Lives[row].Requested}]; ok {
 			m.of[row] = law
 		}
 	}
@@ -192,7 +192,7 @@ func (m *model) observe(others []*recording, partners [][]int32) *observation {
 			o.slots[row] = k
 			v := o.of[k]
 			if v == nil {
-				v = &observed{row: int32(row), least: 1, most: 1, laws: map[int32]bool{}}
+				v = &observed{row: int32(row), least: 1, most: 1}
 				o.of[k] = v
 			}
 			v.add(m, row, o.size, o.its, o.steps)
@@ -326,7 +326,9 @@ func (v *observed) add(m *model, row int, size, its func(int) float64, steps boo
 			v.steady++
 		}
 		v.shift, v.size = shift, own
-		v.unproven++
+		if v.unproven++; v.laws == nil {
+			v.laws = map[int32]bool{}
+		}
 		v.laws[m.of[row]] = true
 	case steps && !m.sound(m.of[row]):
 	case len(l.parts) == 1:

@@ -56,7 +56,8 @@ const (
 	LoadsModel  // gets weights from a file
 	Upcasts     // computes in 32 bits whatever it is given, and lets go of its copy as it returns: losses of transformers
 	UpcastsSoft // has a softmax in 32 bits, whatever it is given: attention of transformers
-	Trainable   // a call that transformers checkpoints while its model trains, and not in an evaluation
+	// A model of timm's, which checkpoints whether it trains or not, if it does.
+	AlwaysCheckpoints
 	Initializes // makes something ready: a loop in it, as in the two before, goes over parts
 
 	// Of Library alone: deepcopy and pickle, which loop over parts, and what starts threads,
@@ -183,7 +184,7 @@ func Classify(file, name string) Class {
 	set(Upcasts, p.installed == "transformers/loss/loss_utils.py" &&
 		(name == "ForCausalLMLoss" || name == "ForMaskedLMLoss" || name == "ForTokenClassification"))
 	set(UpcastsSoft, strings.HasPrefix(p.installed, "transformers/models/") && name == "eager_attention_forward")
-	set(Trainable, p.installed == "transformers/modeling_layers.py" && name == "__call__")
+	set(AlwaysCheckpoints, strings.HasPrefix(p.installed, "timm/models/"))
 	set(Initializes, (strings.Contains(name, "_init_") || strings.HasPrefix(name, "init_")) &&
 		!containsAny(name, "process", "worker")) // those begin a process
 	return c

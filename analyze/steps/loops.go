@@ -305,7 +305,7 @@ func choose(active *timeline.Levels, spread int64, heads map[int32]*loop) *loop 
 const maxIrregular = 0.15
 
 // regularity measures each loop: the median deviation of what an iteration adds from the median of that, as a share of the
-// spread. Of two that were seen from beginning to beginning the first may have made what stays, if the second added little.
+// spread. Of two such the first may be what stays, as an optimizer's states do: then the second decides.
 func regularity(active *timeline.Levels, spread int64, loops []*loop) {
 	for _, l := range loops {
 		var diffs []int64

@@ -220,6 +220,9 @@ func assumed(a *change.Assumption) string {
 		return fmt.Sprintf("%s allocates nothing that leaks; the only leak found, from %s, is taken for it.", a.Name, a.Line)
 	case change.OneOfLists:
 		return "Which lists of modules a name means is guessed, by how many modules they have, what these keep, and their order."
+	case change.TrainsAlone:
+		return "Modules are checkpointed while the model trains: what an evaluation with gradients keeps stays. Where programs " +
+			"checkpoint it, too, as timm does, the peak may be lower."
 	case change.BoundAgain:
 		return "What leaks is not needed after its step; a variable of the loop keeps the last of it until it is assigned anew."
 	case change.KeptAtFailure:
