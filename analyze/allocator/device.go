@@ -3,6 +3,8 @@ package allocator
 import (
 	"cmp"
 	"slices"
+
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Driver is where segments come from: the CUDA driver as the allocator sees it.
@@ -68,7 +70,7 @@ func (d *Device) follow(size int64) (uint64, bool) {
 	if len(d.taken) == 0 {
 		return 0, false
 	}
-	slices.SortFunc(d.taken, func(a, b Gap) int { return cmp.Compare(a.Addr, b.Addr) })
+	sorting.By(d.taken, func(a, b Gap) int { return cmp.Compare(a.Addr, b.Addr) })
 	d.next = d.taken[0].Addr / chunk * chunk
 	for i, g := range d.taken {
 		end := g.Addr + g.Size
