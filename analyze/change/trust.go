@@ -122,16 +122,18 @@ func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 		a.Doubts = append([]Doubt{layout}, a.Doubts...)
 	}
 	again := slices.ContainsFunc(a.Changes, func(c Applied) bool { return c.Kind == Checkpoint && c.Blocks > 0 })
-	const free = 3 // of so many bytes that are reserved one is free at the peak, so that a little decides about segments
 	var off int64
 	switch {
-	case again, (peak-a.After.AllocatedPeak)*free > peak:
-		// Small things are kept otherwise in each module, and may take another segment, or two where the peak is large.
+	case again: // small things are kept otherwise in each module, and may take another segment, or two where the peak is large
 		off = min(max(large, peak/20), 2*large)
 	case jumps, low < high:
 		off = large
 	case len(a.Doubts) > 0:
 		off = few
+	}
+	const free = 3 // of so many bytes that are reserved one is free at the peak, so that a little decides about segments
+	if (peak-a.After.AllocatedPeak)*free > peak {
+		off = max(off, min(peak/20, 2*large))
 	}
 	below, above = below+min(share(off, peak), share(peak-a.After.AllocatedPeak, peak)), above+share(off, peak)
 	a.Band = Band{Low: peak - int64(below*float64(peak)), High: peak + int64(above*float64(peak))}
