@@ -143,14 +143,15 @@ net net/... crypto/... encoding/json encoding/xml encoding/gob encoding/asn1 mim
 time context errors regexp/... path/... archive/... image/... io/... reflect debug/... unicode/... math/big
 vendor/golang.org/... codeberg.org/... github.com/DataDog/... github.com/google/... github.com/minio/...
 github.com/modelcontextprotocol/... github.com/segmentio/... github.com/spf13/... golang.org/x/... gonum.org/... gopkg.in/...
-github.com/yosida95/... github.com/rivo/... go.yaml.in/...
-github.com/snapana/snapana/cmd/... github.com/snapana/snapana/report/...
+github.com/yosida95/... github.com/rivo/... go.yaml.in/... github.com/klauspost/cpuid/...
+github.com/snapana/snapana/cmd/... github.com/snapana/snapana/report/... github.com/snapana/snapana/analyze
 github.com/snapana/snapana/analyze/address github.com/snapana/snapana/analyze/attribution
 github.com/snapana/snapana/analyze/change github.com/snapana/snapana/analyze/device github.com/snapana/snapana/analyze/diff
 github.com/snapana/snapana/analyze/environment github.com/snapana/snapana/analyze/finding github.com/snapana/snapana/analyze/fit
 github.com/snapana/snapana/analyze/footprint github.com/snapana/snapana/analyze/gate github.com/snapana/snapana/analyze/holder
 github.com/snapana/snapana/analyze/host github.com/snapana/snapana/analyze/lever github.com/snapana/snapana/analyze/oom
-github.com/snapana/snapana/analyze/platform github.com/snapana/snapana/analyze/ranks github.com/snapana/snapana/analyze/remedy
+github.com/snapana/snapana/analyze/platform github.com/snapana/snapana/analyze/ranks
+github.com/snapana/snapana/analyze/redact github.com/snapana/snapana/analyze/remedy
 github.com/snapana/snapana/analyze/source github.com/snapana/snapana/analyze/verdict
 github.com/snapana/snapana/snapshot/store github.com/snapana/snapana/snapshot/attach`
 
