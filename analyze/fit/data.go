@@ -143,22 +143,18 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term, scales
 // lawOfLikes gives rows that seem to go with the square of a batch the law of rows with the same code and size that is sound: where
 // steps differ an alignment takes a weight's gradient for other memory now and then.
 func (m *model) lawOfLikes(o *observation) {
-	type kind struct {
-		stack int32
-		size  int64
-	}
-	known := map[kind]int32{}
+	known := map[likes]int32{}
 	for row := m.warm; row < len(m.of); row++ {
-		k := kind{m.stackOf(row), m.Timeline.Lives[row].Requested}
+		k := m.likesOf(row)
 		if _, ok := known[k]; !ok && m.sound(m.of[row]) {
 			known[k] = m.of[row]
 		}
 	}
-	for row := m.warm; row < len(m.of); row++ {
-		if v := o.of[o.slots[row]]; v == nil || v.least == v.most || m.laws[m.of[row]].kind != proven || m.sound(m.of[row]) {
+	for row := m.bounds[0]; row < len(m.of); row++ {
+		if v := o.of[o.slots[row]]; v.least == v.most || m.laws[m.of[row]].kind != proven || m.sound(m.of[row]) {
 			continue
 		}
-		if law, ok := known[kind{m.stackOf(row), m.Timeline.Lives[row].Requested}]; ok {
+		if law, ok := known[m.likesOf(row)]; ok {
 			m.of[row] = law
 		}
 	}

@@ -127,22 +127,26 @@ func (m *model) amend(row int, made map[int32]int32, edit func(l *law)) {
 	m.of[row] = at
 }
 
+// likes are the rows with the same code and size.
+type likes struct {
+	stack int32
+	size  int64
+}
+
+func (m *model) likesOf(row int) likes { return likes{m.stackOf(row), m.Timeline.Lives[row].Requested} }
+
 // lend gives rows without partners the law of others with the same code and size, where these agree.
 func (m *model) lend(partners [][]int32) {
-	type class struct {
-		stack int32
-		size  int64
-	}
 	const differ = -1
-	of := map[class]int32{}
+	of := map[likes]int32{}
 	alone := func(row int) bool {
 		return slices.ContainsFunc(partners, func(p []int32) bool { return p[row] < 0 })
 	}
 	for row := range m.of {
-		k := class{m.stackOf(row), m.Timeline.Lives[row].Requested}
 		if alone(row) {
 			continue
 		}
+		k := m.likesOf(row)
 		if law, ok := of[k]; !ok {
 			of[k] = m.of[row]
 		} else if law != m.of[row] {
@@ -152,7 +156,7 @@ func (m *model) lend(partners [][]int32) {
 	lent := map[[2]int32]int32{} // by law, and how many recordings have the row
 	for row := range m.of {
 		if alone(row) {
-			law, ok := of[class{m.stackOf(row), m.Timeline.Lives[row].Requested}]
+			law, ok := of[m.likesOf(row)]
 			if !ok || law == differ {
 				continue
 			}
