@@ -398,9 +398,9 @@ func TestGoDown(t *testing.T) {
 // first, or what is below all of them.
 func TestFollow(t *testing.T) {
 	const mib = 1 << 20
-	first := Gap{0x7f0010000000, 20 * mib}
+	first := Range{0x7f0010000000, 20 * mib}
 	d := &Device{}
-	d.Follow([]Gap{first, {0x7f0008000000, 30 * mib}, {0x7f0004000000, 2 * mib}})
+	d.Follow([]Range{first, {0x7f0008000000, 30 * mib}, {0x7f0004000000, 2 * mib}})
 	var got []uint64
 	for _, size := range []int64{20 * mib, 30 * mib, 12 * mib, 40 * mib, 24 * mib, 20 * mib} {
 		addr, ok := d.Malloc(size)
@@ -415,7 +415,7 @@ func TestFollow(t *testing.T) {
 		t.Errorf("%x, want %x", got, want)
 	}
 	d = &Device{}
-	d.Follow([]Gap{first, first})
+	d.Follow([]Range{first, first})
 	a, _ := d.Malloc(20 * mib)
 	d.Free(a, 20*mib)
 	b, _ := d.Malloc(20 * mib)
@@ -423,7 +423,7 @@ func TestFollow(t *testing.T) {
 		t.Errorf("%#x was free, and %#x is given", a, b)
 	}
 	d = &Device{}
-	d.Follow([]Gap{first, first})
+	d.Follow([]Range{first, first})
 	a, _ = d.Malloc(20 * mib)
 	if b, _ = d.Malloc(20 * mib); a == b {
 		t.Error("gave an address twice")

@@ -31,14 +31,14 @@ type Device struct {
 	used int64
 	next uint64
 	down bool
-	rest []Gap // what chunks have left, the lowest first
+	rest []Range // what chunks have left, the lowest first
 
-	given []Gap // see Follow
-	taken []Gap // of these
+	given []Range // see Follow
+	taken []Range // of these
 }
 
-// Gap is a range of address space.
-type Gap struct{ Addr, Size uint64 }
+// Range is a range of address space.
+type Range struct{ Addr, Size uint64 }
 
 const (
 	firstAddress = 0x7f0000000000
@@ -55,7 +55,7 @@ func (d *Device) GoDown() { d.down, d.next = true, firstAddress }
 
 // Follow has it give what a driver gave, in that order, for as long as it is asked for as much, and lower addresses from then on. It must
 // have given nothing.
-func (d *Device) Follow(given []Gap) {
+func (d *Device) Follow(given []Range) {
 	d.given, d.down, d.next = given, true, firstAddress
 }
 
@@ -70,7 +70,7 @@ func (d *Device) follow(size int64) (uint64, bool) {
 	if len(d.taken) == 0 {
 		return 0, false
 	}
-	sorting.By(d.taken, func(a, b Gap) int { return cmp.Compare(a.Addr, b.Addr) })
+	sorting.By(d.taken, func(a, b Range) int { return cmp.Compare(a.Addr, b.Addr) })
 	d.next = d.taken[0].Addr / chunk * chunk
 	for i, g := range d.taken {
 		end := g.Addr + g.Size
@@ -79,14 +79,14 @@ func (d *Device) follow(size int64) (uint64, bool) {
 			until = min(until, d.taken[i+1].Addr)
 		}
 		if until > end {
-			d.rest = append(d.rest, Gap{end, until - end})
+			d.rest = append(d.rest, Range{end, until - end})
 		}
 	}
 	d.taken = nil
 	return 0, false
 }
 
-func (g Gap) overlaps(o Gap) bool { return g.Addr < o.Addr+o.Size && o.Addr < g.Addr+g.Size }
+func (r Range) overlaps(o Range) bool { return r.Addr < o.Addr+o.Size && o.Addr < r.Addr+r.Size }
 
 func (d *Device) take(size int64) bool {
 	size = roundUp(size, devicePage)
@@ -118,7 +118,7 @@ func (d *Device) Malloc(size int64) (uint64, bool) {
 func (d *Device) Free(addr uint64, size int64) {
 	d.used -= roundUp(size, devicePage)
 	if len(d.taken) > 0 {
-		d.taken = slices.DeleteFunc(d.taken, func(g Gap) bool { return g.Addr == addr })
+		d.taken = slices.DeleteFunc(d.taken, func(g Range) bool { return g.Addr == addr })
 	}
 }
 
@@ -155,7 +155,7 @@ func (d *Device) below(n uint64) (uint64, bool) {
 		return 0, false
 	}
 	if d.next -= whole; whole > n {
-		d.rest = slices.Insert(d.rest, 0, Gap{d.next + n, whole - n})
+		d.rest = slices.Insert(d.rest, 0, Range{d.next + n, whole - n})
 	}
 	return d.next, true
 }

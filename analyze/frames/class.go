@@ -54,11 +54,11 @@ const (
 	Constructor
 	KVCache     // key-value caches of inference servers and of transformers
 	LoadsModel  // gets weights from a file
+	Initializes // makes something ready: a loop in it, as in the two before, goes over parts
 	Upcasts     // computes in 32 bits whatever it is given, and lets go of its copy as it returns: losses of transformers
 	UpcastsSoft // has a softmax in 32 bits, whatever it is given: attention of transformers
-	// A model of timm's, which checkpoints whether it trains or not, if it does.
-	AlwaysCheckpoints
-	Initializes // makes something ready: a loop in it, as in the two before, goes over parts
+
+	AlwaysCheckpoints // a model of timm's, which checkpoints whether it trains or not, if it does
 
 	// Of Library alone: deepcopy and pickle, which loop over parts, and what starts threads,
 	// decorates, or is made by a decorator, which only calls on.

@@ -19,7 +19,7 @@ type Program struct {
 	Recorded allocator.Recorded
 	Platform *platform.Platform
 	// Given are the segments that the driver gave, if most have lower addresses than all before; else none.
-	Given []allocator.Gap
+	Given []allocator.Range
 	// Capacity is the memory that the run could reserve, known from a request that failed, or
 	// from one that was served only after memory was given back; 0 is unknown.
 	Capacity int64
@@ -110,7 +110,7 @@ func NewProgram(s *snapshot.Snapshot, t *timeline.Timeline) *Program {
 }
 
 // givenDown are the segments that the driver gave in a trace, where it gave most of them addresses below all others, rather than above.
-func givenDown(t *timeline.Timeline) (given []allocator.Gap) {
+func givenDown(t *timeline.Timeline) (given []allocator.Range) {
 	lowest, highest := uint64(math.MaxUint64), uint64(0)
 	lower, higher := 0, 0
 	for i := range t.Changes {
@@ -126,7 +126,7 @@ func givenDown(t *timeline.Timeline) (given []allocator.Gap) {
 			higher++
 		}
 		lowest, highest = min(lowest, c.Range.Addr), max(highest, c.Range.Addr)
-		given = append(given, allocator.Gap{Addr: c.Range.Addr, Size: uint64(c.Range.Size)})
+		given = append(given, allocator.Range{Addr: c.Range.Addr, Size: uint64(c.Range.Size)})
 	}
 	if lower <= higher {
 		return nil
