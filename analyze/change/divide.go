@@ -2,7 +2,6 @@ package change
 
 import (
 	"cmp"
-	"fmt"
 	"maps"
 	"slices"
 
@@ -280,20 +279,14 @@ func (d *draft) repeat(p *pass, first int32, added int, open []int) []int {
 // the model before, and what else no later pass makes and stays, as averages of parameters do; and what calls modules of
 // which backward needs nothing, as an evaluation does, is not of it.
 func (r *run) loopOf(p *pass) int32 {
-	calls := map[snapshot.StackID]string{} // by stack, the code that calls the outermost module; "" for none
-	trains := map[string]bool{}
-	until := p.rows.to // the first row that a module makes for it: what comes behind is of the pass, though it is made once and stays
+	trains := map[int32]bool{} // by the code around the outermost call of a module, 0 for none
+	// The first row that a module makes for it: what comes behind is of the pass, though it is made once and stays.
+	until := p.rows.to
 	graphs := r.graphs(p)
 	for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
-		stack := r.t.Lives[row].Stack
-		if _, ok := calls[stack]; !ok {
-			calls[stack] = ""
-			if own := r.outside(r.stack(stack)); own != nil {
-				calls[stack] = fmt.Sprint(own)
-			}
-		}
 		if r.saved(p, row) || graphs[row] {
-			if trains[calls[stack]] = true; calls[stack] != "" {
+			around := r.around[r.t.Lives[row].Stack]
+			if trains[around] = true; around != 0 {
 				until = min(until, row)
 			}
 		}
@@ -304,9 +297,10 @@ func (r *run) loopOf(p *pass) int32 {
 	from := p.rows.from
 	again := r.madeAgain(p)
 	for row := from; row < until && r.t.Lives[row].Born < p.begin; row++ {
-		code, once := calls[r.t.Lives[row].Stack], again != nil && !again[r.t.Lives[row].Stack]
-		if r.is(row, category.Parameter) || code != "" && !trains[code] && !trains[""] ||
-			code == "" && once && r.end(row) >= p.end && !r.is(row, category.Workspace) {
+		stack := r.t.Lives[row].Stack
+		around, once := r.around[stack], again != nil && !again[stack]
+		if r.is(row, category.Parameter) || around != 0 && !trains[around] && !trains[0] ||
+			around == 0 && once && r.end(row) >= p.end && !r.is(row, category.Workspace) {
 			from = row + 1
 		}
 	}

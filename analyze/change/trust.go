@@ -178,12 +178,11 @@ func (a *Answer) doubt(d *draft) (jumps bool) {
 			a.Doubts = append(a.Doubts, v)
 		}
 		if c.leaves > 0 || c.stays > 0 {
-			kind := Held
+			v := Doubt{Kind: Held, Change: c.Change, below: share(c.stays, peak), above: share(c.leaves, peak)}
 			if c.Kind == Checkpoint {
-				kind = Strategy
+				v.Kind, v.below = Strategy, min(v.below, 0.9)
 			}
-			a.Doubts = append(a.Doubts, Doubt{Kind: kind, Change: c.Change, below: min(share(c.stays, peak), 0.9),
-				above: share(c.leaves, peak)})
+			a.Doubts = append(a.Doubts, v)
 		}
 		for _, k := range c.Assumptions {
 			switch k.Kind {
