@@ -455,7 +455,7 @@ func (d *draft) freeAt(where *place, step int, e *Applied) {
 // freeLeak lets go of what stacks leave behind, at the earliest of these: where the last statement is over that reads
 // it, if backward does not save it as far as is known; where the step ends that allocated it; where they allocate
 // again. Where the function that gets it goes on in the next step, and keeps other variables up to there, only the
-// last of these counts.
+// last of these counts, and of a graph, of which the variable has the end, that of its end.
 func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 	loops := map[snapshot.StackID]bool{}
 	for _, id := range stacks {
@@ -467,6 +467,7 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 	for _, id := range stacks {
 		next[id] = int32(d.t.Trace.Len())
 	}
+	bound := d.graphsBound(func(row int32) bool { return next[d.t.Lives[row].Stack] > 0 }, e)
 	gone := map[int32]int32{} // by row, in their order
 	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
 		if l := &d.t.Lives[row]; next[l.Stack] > 0 && !loops[l.Stack] && d.last(row) == whatif.Never && d.unsaved(row) {
@@ -481,7 +482,9 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 			continue
 		}
 		end := next[l.Stack]
-		if at := d.steps.At(int(l.Born)); at >= 0 && !loops[l.Stack] {
+		if event, ok := bound[row]; ok {
+			end = event
+		} else if at := d.steps.At(int(l.Born)); at >= 0 && !loops[l.Stack] {
 			end = min(end, int32(d.steps.Steps[at].Last))
 			if event, ok := gone[row]; ok {
 				end = min(end, event)
@@ -496,6 +499,71 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 			e.count(d.run, row)
 		}
 	}
+}
+
+// graphsBound gives for each row of graphs that leak, and that nothing goes back through, the event by which the variable is bound anew
+// that has the end of the graph: where the same code makes the end of the next. Only the graphs of functions that go on count.
+func (d *draft) graphsBound(leaks func(row int32) bool, e *Applied) map[int32]int32 {
+	out := map[int32]int32{}
+	ends := map[int]int32{} // by step, the last row that leaks
+	graphs := map[graphCall][]int32{}
+	trained := map[graphCall]bool{}
+	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
+		l := &d.t.Lives[row]
+		at := d.steps.At(int(l.Born))
+		if at < 0 || d.phase(row) != inProgram {
+			continue
+		}
+		stays := leaks(row) && d.last(row) == whatif.Never
+		if stays {
+			ends[at] = row
+		}
+		switch call := (graphCall{at, d.around[l.Stack]}); {
+		case call.around == 0:
+		case stays:
+			graphs[call] = append(graphs[call], row)
+		case !trained[call]:
+			p := d.passOf(l.Born)
+			trained[call] = p != nil && d.saved(p, row)
+		}
+	}
+	for call, rows := range graphs {
+		end := ends[call.step]
+		next, ok := ends[call.step+1]
+		inside := func(row int32) snapshot.StackID { return d.insides[d.t.Lives[row].Stack] }
+		several := slices.ContainsFunc(rows, func(row int32) bool { return inside(row) != inside(rows[0]) })
+		if !ok || trained[call] || !several || d.t.Lives[next].Stack != d.t.Lives[end].Stack || !d.assigned(end) {
+			continue
+		}
+		var bytes int64
+		for _, row := range rows {
+			out[row] = d.t.Lives[next].Born
+			bytes += d.sizes[row]
+		}
+		e.stays = max(e.stays, bytes)
+		e.assumeOnce(BoundAgain)
+	}
+	return out
+}
+
+// graphCall is a call of a model in a step, by the code that makes it.
+type graphCall struct {
+	step   int
+	around int32
+}
+
+// assigned reports whether a row is the result of a call that a function makes which goes on in the next step.
+func (d *draft) assigned(row int32) bool {
+	own := d.stack(d.code(row))
+	for depth := d.holder(own); depth >= 0; depth = d.caller(own, depth) {
+		if d.goesOnAt(row, depth) {
+			return true
+		}
+		if d.lastIn(row, own, depth) != row {
+			return false
+		}
+	}
+	return false
 }
 
 // unsaved reports whether backward has no use for a row that it never lets go of: a loss reads it next, which saves
@@ -527,6 +595,11 @@ func (d *draft) unsaved(row int32) bool {
 // variables of it are there until the same line has made what they are assigned anew.
 func (d *draft) goesOn(leak int32) bool {
 	_, depth := d.dropped(leak)
+	return d.goesOnAt(leak, depth)
+}
+
+// goesOnAt reports whether the function that has a row at a depth from outside does so.
+func (d *draft) goesOnAt(leak int32, depth int) bool {
 	own := d.stack(d.t.Lives[leak].Stack)
 	if depth < 0 || depth >= len(own) {
 		return false

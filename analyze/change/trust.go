@@ -85,7 +85,7 @@ func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 			all = append(all, d.shifted(by.events, by.bytes))
 		}
 		if len(a.Changes) == 1 && slices.Contains(a.Changes[0].Assumptions, Assumption{Kind: EndsWithStep}) {
-			all = append(all, d.atOnce())
+			all = append(all, d.atOnce(), d.heldOn())
 		}
 		replay := func(p *whatif.Program, opt whatif.Options) error {
 			o, err := p.Run(ctx, opt)
@@ -230,6 +230,28 @@ func (d *draft) atOnce() whatif.Edits {
 		c, _ := d.uses.Of(int32(row))
 		if end != whatif.AsRecorded && c != category.AutogradSaved && c != category.Activation {
 			e.Ends[row] = max(d.t.Lives[row].Born, 0)
+		}
+	}
+	return e
+}
+
+// heldOn is what a change comes to that ends lives, where a variable holds what is made until the same code makes it in another step.
+func (d *draft) heldOn() whatif.Edits {
+	e := d.edits()
+	e.Ends = slices.Clone(e.Ends)
+	next := make([]int32, d.s.Stacks.Len()+1) // by stack, the last row of it that comes later, and is of another step
+	last := make([]int32, len(next))
+	for row := int32(len(e.Ends)) - 1; row >= 0; row-- {
+		l := &d.t.Lives[row]
+		if l.Born < 0 {
+			break
+		}
+		if after := last[l.Stack]; after > 0 && d.steps.At(int(d.t.Lives[after].Born)) != d.steps.At(int(l.Born)) {
+			next[l.Stack] = after
+		}
+		last[l.Stack] = row
+		if after := next[l.Stack]; e.Ends[row] != whatif.AsRecorded && after > 0 {
+			e.Ends[row] = max(e.Ends[row], d.t.Lives[after].Born)
 		}
 	}
 	return e
