@@ -37,6 +37,9 @@ type Applied struct {
 	stays      int64 // kept in one pass, that may go
 	recast     int64 // what losses may have in 32 bits all the same
 	module     int64 // what the module keeps for backward that keeps most
+
+	otherwise map[int32]int32 // by row, where it ends if the program does not do what is assumed, see whatif.Edits
+	other     int64           // the reserved peak then, 0 where there is no such row
 }
 
 // Assumption is something that the file does not tell.
@@ -77,6 +80,7 @@ const (
 	KeptAtFailure AssumptionKind = "kept_at_failure" // no backward tells what is kept, so all that modules made is
 	EndsWithStep  AssumptionKind = "ends_with_step"  // what leaks is not needed behind its step
 	TrainsAlone   AssumptionKind = "trains_alone"    // modules are checkpointed while the model trains, not in an evaluation
+	EvaluatesToo  AssumptionKind = "evaluates_too"   // modules are checkpointed in an evaluation, too
 	BoundAgain    AssumptionKind = "bound_again"     // a variable of the loop keeps the last of it until it is bound again
 )
 
@@ -242,6 +246,14 @@ func (a *Applied) assumeOnce(kind AssumptionKind) {
 func (a *Applied) count(r *run, row int32) {
 	a.Blocks++
 	a.Bytes += r.t.Lives[row].Rounded
+}
+
+// mayEnd says where a row ends if the program does not do what is assumed.
+func (a *Applied) mayEnd(row, event int32) {
+	if a.otherwise == nil {
+		a.otherwise = map[int32]int32{}
+	}
+	a.otherwise[row] = event
 }
 
 type refusal func(why Missing, lines ...string) error

@@ -3,9 +3,9 @@ package change
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/snapana/snapana/analyze/category"
-	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -50,39 +50,70 @@ func (d *draft) checkpoint(calls []instance, e *Applied) {
 		e.Modules = max(e.Modules, inPass[c.pass])
 		before = x
 	}
-	// The same modules keep as little for a graph that nothing goes back through. Of an evaluation that is known of timm's alone: many
-	// programs checkpoint while they train, so that it stays.
+	// The same modules keep as little for a graph that nothing goes back through. Of an evaluation transformers' models keep all.
 	as := func(row int32) bool {
 		inside := d.insides[d.t.Lives[row].Stack]
 		return gone[inside] && !stays[inside]
 	}
+	marks := d.marks(calls, parts)
 	for i := range d.passes {
-		for row, keeps := range d.graphs(&d.passes[i]) {
+		p := &d.passes[i]
+		for row, keeps := range d.graphs(p) {
 			if keeps && as(row) && d.until(row, d.leaves(row)) {
 				e.count(d.run, row)
 			}
 		}
-		var left int64
-		for row := d.passes[i].rows.from; row < d.passes[i].rows.to; row++ {
-			switch {
-			case !d.unused[row] || !as(row):
-			case !d.checkpointsAlways(row):
-				left += d.sizes[row]
-			case d.until(row, d.leaves(row)):
-				e.count(d.run, row)
+		turns := map[graphCode]int{} // rows of unused graphs by the code that makes them
+		for row := p.rows.from; row < p.rows.to; row++ {
+			if !d.unused[row] {
+				continue
 			}
-		}
-		if e.stays = max(e.stays, left); left > 0 {
-			e.assumeOnce(TrainsAlone)
+			k := d.graphCode(row)
+			of, turn := marks[k.inside], turns[k]
+			turns[k]++
+			switch {
+			case len(of) == 0 || !of[turn%len(of)]:
+			case d.trainsAlone(row):
+				e.mayEnd(row, d.leaves(row))
+				e.assumeOnce(TrainsAlone)
+			default:
+				if end := d.ends[row]; d.until(row, d.leaves(row)) {
+					e.count(d.run, row)
+					e.mayEnd(row, end)
+					e.assumeOnce(EvaluatesToo)
+				}
+			}
 		}
 	}
 }
 
-// checkpointsAlways reports whether what makes a row is known to be checkpointed whether the model trains or not
-// (timm/models/_manipulate.py).
-func (d *draft) checkpointsAlways(row int32) bool {
+// marks tells by the code inside of modules which of the rows that one pass keeps of it, in their order, are of calls that are
+// checkpointed.
+func (d *draft) marks(calls []instance, parts []part) map[snapshot.StackID][]bool {
+	out := map[snapshot.StackID][]bool{}
+	if len(calls) == 0 {
+		return out
+	}
+	p := calls[0].pass
+	chosen := map[int32]bool{}
+	for i := range calls {
+		if calls[i].pass == p {
+			for _, row := range parts[i].saved {
+				chosen[row] = true
+			}
+		}
+	}
+	for _, row := range d.savedRows(p) {
+		inside := d.insides[d.t.Lives[row].Stack]
+		out[inside] = append(out[inside], chosen[row])
+	}
+	return out
+}
+
+// trainsAlone reports whether a row is of a model that is not checkpointed in an evaluation (transformers/modeling_layers.py).
+func (d *draft) trainsAlone(row int32) bool {
 	return slices.ContainsFunc(d.stack(d.code(row)), func(id snapshot.FrameID) bool {
-		return frames.Of(d.s, id).Has(frames.AlwaysCheckpoints)
+		return strings.HasPrefix(d.file(id), "transformers/models/")
 	})
 }
 

@@ -17,7 +17,9 @@ import (
 func TestEvaluations(t *testing.T) {
 	want := map[string]string{
 		"convnet_no_grad": "no-grad=convnet.py:167", "llama_no_grad": "no-grad=llama.py:275",
-		"vit_checkpoint": "no-grad=vit_train.py:58",
+		"gat_convs": "no-grad=gat.py:94", "gat_leak": "no-grad=gat.py:94",
+		"nano_evaluates_checkpoint": "no-grad=nano.py:155",
+		"vit_checkpoint":            "no-grad=vit_train.py:58",
 	}
 	files, err := filepath.Glob(lab + "*.pickle.xz")
 	if err != nil || len(files) == 0 {

@@ -476,6 +476,7 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 			}
 		}
 	}
+	after, anew := make([]int32, len(next)), make([]int32, len(next)) // by stack, the next birth, and the first in the next step
 	for row := int32(len(d.t.Lives)) - 1; row >= int32(d.warm); row-- {
 		l := &d.t.Lives[row]
 		if next[l.Stack] == 0 {
@@ -491,6 +492,12 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 			}
 		} else if at >= 0 {
 			e.assumeOnce(BoundAgain)
+		}
+		if after[l.Stack] > 0 && d.steps.At(int(after[l.Stack])) != d.steps.At(int(l.Born)) {
+			anew[l.Stack] = after[l.Stack]
+		}
+		if after[l.Stack] = l.Born; anew[l.Stack] > end {
+			e.mayEnd(row, anew[l.Stack])
 		}
 		if until := d.end(row); !loops[l.Stack] || d.steps.At(int(until)) != d.steps.At(int(l.Born)) {
 			next[l.Stack] = l.Born // what the same stack makes and frees at once is not assigned to it
@@ -535,12 +542,10 @@ func (d *draft) graphsBound(leaks func(row int32) bool, e *Applied) map[int32]in
 		if !ok || trained[call] || !several || d.t.Lives[next].Stack != d.t.Lives[end].Stack || !d.assigned(end) {
 			continue
 		}
-		var bytes int64
 		for _, row := range rows {
 			out[row] = d.t.Lives[next].Born
-			bytes += d.sizes[row]
+			e.mayEnd(row, int32(d.steps.Steps[call.step].Last))
 		}
-		e.stays = max(e.stays, bytes)
 		e.assumeOnce(BoundAgain)
 	}
 	return out

@@ -56,13 +56,9 @@ func (r *run) unusedIn(p *pass, copies map[int64]bool) {
 		return next < p.rows.to && r.end(row) <= p.begin && r.end(row) > r.t.Lives[next].Born &&
 			!(copies[r.t.Lives[row].Requested] && r.code(row) == r.code(row+1))
 	}
-	type code struct {
-		around int32
-		inside snapshot.StackID
-	}
-	codes, of, staying := map[code]bool{}, map[int32]int{}, map[int32]int{}
+	codes, of, staying := map[graphCode]bool{}, map[int32]int{}, map[int32]int{}
 	for row := range r.graphsOf(p, func(row int32) bool { return !r.saved(p, row) }) {
-		k := code{r.around[r.code(row)], r.insides[r.t.Lives[row].Stack]}
+		k := r.graphCode(row)
 		was, seen := codes[k]
 		if !seen {
 			of[k.around]++
@@ -72,12 +68,23 @@ func (r *run) unusedIn(p *pass, copies map[int64]bool) {
 		}
 	}
 	const few = 3
-	for row, is := range r.graphsOf(p, stays) {
+	// The last is gone with the function that made it, before anything else is made.
+	for row, is := range r.graphsOf(p, func(row int32) bool { return !r.saved(p, row) && codes[r.graphCode(row)] }) {
 		at := r.around[r.code(row)]
 		if is && staying[at] > few && 2*staying[at] > of[at] {
 			r.unused[row] = true
 		}
 	}
+}
+
+// graphCode is the code that makes rows of a graph.
+type graphCode struct {
+	around int32 // the outermost call of a module
+	inside snapshot.StackID
+}
+
+func (r *run) graphCode(row int32) graphCode {
+	return graphCode{r.around[r.code(row)], r.insides[r.t.Lives[row].Stack]}
 }
 
 // graphsOf are those rows of a pass that a filter takes which are where modules keep something in other passes, and more than one

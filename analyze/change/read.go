@@ -261,7 +261,8 @@ func (r *run) findPasses() {
 		p.stop = r.stopOf(p)
 		for row := p.rows.from; row < p.rows.to; row++ {
 			id := r.t.Lives[row].Stack
-			r.outlives[id] = r.outlives[id] || r.t.Lives[row].GivenUp() >= p.end
+			leaks := i < len(r.passes)-1 && r.t.Lives[row].Born < p.begin && r.t.Lives[row].GivenUp() < 0
+			r.outlives[id] = r.outlives[id] || leaks || r.t.Lives[row].GivenUp() >= p.end
 			r.kept[id] = r.kept[id] || r.end(row) < p.stop && r.saved(p, row)
 		}
 	}

@@ -35,6 +35,7 @@ const (
 	Temporaries DoubtKind = "temporaries"  // what an optimizer makes for one parameter was not seen
 	Strategy    DoubtKind = "strategy"     // there are several ways to do it, of which one was replayed
 	Variable    DoubtKind = "variable"     // a variable may keep the last block that leaks until it is assigned anew
+	Otherwise   DoubtKind = "otherwise"    // the program may not do what is assumed of evaluations and variables, which was replayed, too
 	Lists       DoubtKind = "lists"        // other modules may be meant
 	Frees       DoubtKind = "frees"        // when a program lets go of what no graph keeps shows in the order of its code alone
 	Held        DoubtKind = "held"         // what holds a block besides a variable or a graph is not recorded
@@ -85,7 +86,7 @@ func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 			all = append(all, d.shifted(by.events, by.bytes))
 		}
 		if len(a.Changes) == 1 && slices.Contains(a.Changes[0].Assumptions, Assumption{Kind: EndsWithStep}) {
-			all = append(all, d.atOnce(), d.heldOn())
+			all = append(all, d.atOnce())
 		}
 		replay := func(p *whatif.Program, opt whatif.Options) error {
 			o, err := p.Run(ctx, opt)
@@ -101,6 +102,19 @@ func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 			}
 			if err != nil {
 				return err
+			}
+		}
+		for i := range a.Changes {
+			if c := &a.Changes[i]; len(c.otherwise) > 0 {
+				p, err := d.p.Edited(d.otherwise(c))
+				if err != nil {
+					return err
+				}
+				o, err := p.Run(ctx, a.options(p))
+				if err != nil {
+					return err
+				}
+				c.other = o.ReservedPeak
 			}
 		}
 		if opt := a.options(d.after); d.p.Recorded.Tie.ByAddress() {
@@ -184,6 +198,10 @@ func (a *Answer) doubt(d *draft) (jumps bool) {
 			}
 			a.Doubts = append(a.Doubts, v)
 		}
+		if c.other > 0 && c.other != peak {
+			a.Doubts = append(a.Doubts, Doubt{Kind: Otherwise, Change: c.Change, below: sure + share(max(peak-c.other, 0), peak),
+				above: sure + share(max(c.other-peak, 0), peak)})
+		}
 		for _, k := range c.Assumptions {
 			switch k.Kind {
 			case SingleTensor:
@@ -235,24 +253,12 @@ func (d *draft) atOnce() whatif.Edits {
 	return e
 }
 
-// heldOn is what a change comes to that ends lives, where a variable holds what is made until the same code makes it in another step.
-func (d *draft) heldOn() whatif.Edits {
+// otherwise is what changes come to where a program does not do what one of them assumes.
+func (d *draft) otherwise(c *Applied) whatif.Edits {
 	e := d.edits()
 	e.Ends = slices.Clone(e.Ends)
-	next := make([]int32, d.s.Stacks.Len()+1) // by stack, the last row of it that comes later, and is of another step
-	last := make([]int32, len(next))
-	for row := int32(len(e.Ends)) - 1; row >= 0; row-- {
-		l := &d.t.Lives[row]
-		if l.Born < 0 {
-			break
-		}
-		if after := last[l.Stack]; after > 0 && d.steps.At(int(d.t.Lives[after].Born)) != d.steps.At(int(l.Born)) {
-			next[l.Stack] = after
-		}
-		last[l.Stack] = row
-		if after := next[l.Stack]; e.Ends[row] != whatif.AsRecorded && after > 0 {
-			e.Ends[row] = max(e.Ends[row], d.t.Lives[after].Born)
-		}
+	for row, end := range c.otherwise {
+		e.Ends[row] = end
 	}
 	return e
 }

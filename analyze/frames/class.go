@@ -58,8 +58,6 @@ const (
 	Upcasts     // computes in 32 bits whatever it is given, and lets go of its copy as it returns: losses of transformers
 	UpcastsSoft // has a softmax in 32 bits, whatever it is given: attention of transformers
 
-	AlwaysCheckpoints // a model of timm's, which checkpoints whether it trains or not, if it does
-
 	// Of Library alone: deepcopy and pickle, which loop over parts, and what starts threads,
 	// decorates, or is made by a decorator, which only calls on.
 	Copies
@@ -184,7 +182,6 @@ func Classify(file, name string) Class {
 	set(Upcasts, p.installed == "transformers/loss/loss_utils.py" &&
 		(name == "ForCausalLMLoss" || name == "ForMaskedLMLoss" || name == "ForTokenClassification"))
 	set(UpcastsSoft, strings.HasPrefix(p.installed, "transformers/models/") && name == "eager_attention_forward")
-	set(AlwaysCheckpoints, strings.HasPrefix(p.installed, "timm/models/"))
 	set(Initializes, (strings.Contains(name, "_init_") || strings.HasPrefix(name, "init_")) &&
 		!containsAny(name, "process", "worker")) // those begin a process
 	return c

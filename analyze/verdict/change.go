@@ -64,6 +64,8 @@ func doubted(v *change.Doubt) string {
 		return v.Change + ": there are several ways to do it, which take other buffers."
 	case change.Variable:
 		return v.Change + ": a variable may keep the last block until it is assigned anew."
+	case change.Otherwise:
+		return v.Change + ": the program may not do what is assumed; the bounds hold for both."
 	case change.Lists:
 		return v.Change + ": another list of modules may be meant; name its line instead."
 	case change.Frees:
@@ -221,8 +223,10 @@ func assumed(a *change.Assumption) string {
 	case change.OneOfLists:
 		return "Which lists of modules a name means is guessed, by how many modules they have, what these keep, and their order."
 	case change.TrainsAlone:
-		return "Modules are checkpointed while the model trains: what an evaluation with gradients keeps stays. Where programs " +
-			"checkpoint it, too, as timm does, the peak may be lower."
+		return "Modules are checkpointed while the model trains, as transformers does it: what an evaluation with gradients " +
+			"keeps stays. Where the program checkpoints it, too, the peak may be lower."
+	case change.EvaluatesToo:
+		return "Modules are checkpointed in an evaluation with gradients, too; where they are not, the peak may be higher."
 	case change.BoundAgain:
 		return "What leaks is not needed after its step; a variable of the loop keeps the last of it until it is assigned anew."
 	case change.KeptAtFailure:
