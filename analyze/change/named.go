@@ -25,6 +25,15 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 	if len(names) == 0 {
 		return nil, nil
 	}
+	if lists, guessed := d.nested(c, names); lists != nil {
+		for _, name := range names {
+			a.takenFor(name, &lists[name][0])
+		}
+		if guessed {
+			a.assume(OneOfLists)
+		}
+		return lists, nil
+	}
 	kept := d.keeping(d.lists())
 	everything := slices.Equal(names, []string{everyList})
 	if len(kept) == 0 && !everything {
@@ -60,17 +69,19 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		guessed = true
 	}
 	all := kept
-	if len(kept) > len(names) {
+	lists := d.numbered(kept, names)
+	if lists == nil && len(kept) > len(names) {
 		kept, guessed = d.outstanding(kept, c, names), true
 	}
-	lists := map[string][]keeper{}
 	switch {
+	case lists != nil:
 	case len(kept) == len(names):
+		lists = map[string][]keeper{}
 		for i, name := range names {
 			lists[name] = kept[i : i+1]
 		}
 	case len(names) == 1 && c.wholeLists() && d.ofOneName(kept) && (turn(names[0]) < 0 || d.ofOneLine(kept)):
-		lists[names[0]] = kept
+		lists = map[string][]keeper{names[0]: kept}
 	default:
 		return nil, ambiguous(c, all)
 	}
@@ -80,15 +91,20 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 			g, sure := lists[name][i].meant(name)
 			guessed = guessed || !sure
 			out[name] = append(out[name], g)
-			if v := (Assumption{Kind: TakenFor, Name: name, Line: g.line}); !slices.Contains(a.Assumptions, v) {
-				a.Assumptions = append(a.Assumptions, v)
-			}
+			a.takenFor(name, &g)
 		}
 	}
 	if guessed {
 		a.assume(OneOfLists)
 	}
 	return out, nil
+}
+
+// takenFor says that the modules of a group are taken for those of a name.
+func (a *Applied) takenFor(name string, g *group) {
+	if v := (Assumption{Kind: TakenFor, Name: name, Line: g.line}); !slices.Contains(a.Assumptions, v) {
+		a.Assumptions = append(a.Assumptions, v)
+	}
 }
 
 // ambiguous refuses a name of several lists, and names their lines.

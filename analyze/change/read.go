@@ -364,20 +364,30 @@ func (r *run) gradient(row int32) bool {
 	return c == category.Gradient && trust > category.Low && !r.brief[row]
 }
 
-// findBrief finds what a pass makes and lets go of before other code allocates, where gradients stay.
+// findBrief finds what a pass makes and lets go of before other code allocates, where gradients stay. What goes behind all that the pass
+// makes are gradients, too, where most do: an optimizer that allocates nothing stepped in between.
 func (r *run) findBrief() {
+	parameters := r.parameters()
 	for i := range r.passes {
 		p := &r.passes[i]
 		var brief []int32
-		stay := false
+		stay, all, swept := false, 0, 0
 		for row := p.rows.from; row < p.rows.to; row++ {
 			if r.gradient(row) && r.t.Lives[row].Born >= p.begin {
-				if r.end(row) < p.end {
-					brief = append(brief, row)
-				} else {
+				all++
+				switch end := r.end(row); {
+				case end >= p.end:
 					stay = true
+				case end > p.last:
+					swept++
+					fallthrough
+				default:
+					brief = append(brief, row)
 				}
 			}
+		}
+		if 2*swept > all {
+			brief = slices.DeleteFunc(brief, func(row int32) bool { return r.end(row) > p.last && parameters[r.t.Lives[row].Requested] })
 		}
 		for _, row := range brief {
 			r.brief[row] = stay
