@@ -6,6 +6,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/sorting"
 )
 
@@ -114,12 +115,18 @@ func (d *draft) staying(p *pass) map[int32]bool {
 }
 
 // noGrad keeps nothing for a backward of what code at a line calls, and makes no gradients there. What that returns lives
-// as recorded, but for what the line gives to another call.
+// as recorded, but for what the line gives to another call. Of a function that several lines call, those that nothing goes back
+// through are meant, where there are such. What is decorated to keep nothing already is left.
 func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 	gone := map[int32]bool{}
+	trained := d.trainedFrom(where)
 	for row := int32(d.warm); int(row) < len(d.t.Lives) && ctx.Err() == nil; row++ {
 		depth := where.depth(d.t.Lives[row].Stack)
 		if depth < 0 || d.phase(row) != inProgram {
+			continue
+		}
+		own := d.stack(d.t.Lives[row].Stack)
+		if at := len(own) - 1 - depth; trained[own[at]] || slices.ContainsFunc(own[:at], func(id snapshot.FrameID) bool { return frames.Of(d.s, id).Has(frames.WithoutGrad) }) {
 			continue
 		}
 		end, holder := d.dropped(row)
@@ -138,6 +145,28 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 		d.noGradients(&d.passes[i], gone, e)
 	}
 	d.noLoss(where, gone, e)
+}
+
+// trainedFrom are the frames at a place whose calls a backward pass goes through, where it goes through no call of others.
+func (d *draft) trainedFrom(where *place) map[snapshot.FrameID]bool {
+	trained, all := map[snapshot.FrameID]bool{}, map[snapshot.FrameID]bool{}
+	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
+		l := &d.t.Lives[row]
+		depth := where.depth(l.Stack)
+		if depth < 0 || d.phase(row) != inProgram {
+			continue
+		}
+		own := d.stack(l.Stack)
+		at := own[len(own)-1-depth]
+		if p := d.passOf(l.Born); p != nil && d.saved(p, row) {
+			trained[at] = true
+		}
+		all[at] = true
+	}
+	if len(trained) == len(all) {
+		return nil
+	}
+	return trained
 }
 
 // readsOnly lets go of what a pass makes of the results of code that keeps nothing, where nothing before that is of a graph: up to the

@@ -1,0 +1,161 @@
+package change
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/snapana/snapana/snapshot"
+)
+
+// A name with numbers tells more than one without: "stages.1.blocks.*" are the modules in one of a list, and "layer2.*" those of the
+// second of the lists that a function calls one after another.
+
+// nested are the modules of names that go through a module of a list, by name; nil where some name does not, or nothing has lists in
+// the modules of a list. Which list it is is guessed where several have.
+func (d *draft) nested(c *Change, names []string) (lists map[string][]group, guessed bool) {
+	var outers []string
+	for _, name := range names {
+		outer, _ := through(name)
+		if outer == "" {
+			return nil, false
+		}
+		if !slices.Contains(outers, outer) {
+			outers = append(outers, outer)
+		}
+	}
+	all := d.keeping(d.lists())
+	nests := slices.DeleteFunc(slices.Clone(all), func(k keeper) bool { list, _ := d.nest(&k.group); return list == nil })
+	if len(nests) > len(outers) {
+		whole := &Change{Text: c.Text}
+		for _, name := range outers {
+			whole.modules = append(whole.modules, modules{name: name, to: -1})
+		}
+		nests, guessed = d.outstanding(nests, whole, outers), true
+	}
+	if len(nests) != len(outers) {
+		return nil, false
+	}
+	lists = map[string][]group{}
+	for _, name := range names {
+		outer, at := through(name)
+		list, inside := d.nest(&nests[slices.Index(outers, outer)].group)
+		if at >= list.most {
+			return nil, false
+		}
+		for i := range inside {
+			if g := d.in(&inside[i], list, at); len(g.calls) > 0 {
+				lists[name] = append(lists[name], g)
+			}
+		}
+		if lists[name] == nil {
+			return nil, false
+		}
+		guessed = guessed || list.loops
+	}
+	return lists, guessed
+}
+
+// through is the list that a name goes through, and the module of it: the last that it numbers; "" for none.
+func through(name string) (list string, at int) {
+	parts := strings.Split(name, ".")
+	for i := len(parts) - 1; i > 0; i-- {
+		if n, err := strconv.Atoi(parts[i]); err == nil && n >= 0 {
+			return strings.Join(parts[:i], "."), n
+		}
+	}
+	return "", 0
+}
+
+// nest is a list of which each module has one of its own, or several, and these; nil where it is none.
+func (d *draft) nest(g *group) (list *group, inside []group) {
+	if g.outer != nil && g.outer.most < g.most {
+		return g.outer, []group{*g}
+	}
+	inside = d.modules(false, func(stack []snapshot.FrameID, depth int) bool {
+		around := len(stack) - len(g.around)
+		if depth >= around || !slices.Equal(stack[around:], g.around) {
+			return false
+		}
+		for k := depth + 1; k < around; k++ {
+			if d.isCode(stack, k) && !d.contains(stack[k]) {
+				return false
+			}
+		}
+		return true
+	})
+	inside = slices.DeleteFunc(inside, func(in group) bool { return !in.list || in.most <= g.most })
+	if len(inside) == 0 {
+		return nil, nil
+	}
+	return g, inside
+}
+
+// in is what one module of a list has of a group.
+func (d *draft) in(g, list *group, at int) group {
+	out := *g
+	out.calls, out.most, out.bodies = nil, 0, nil
+	for i := range g.calls {
+		c := g.calls[i]
+		if slices.ContainsFunc(list.calls, func(o instance) bool {
+			return o.ordinal == at && o.pass == c.pass && o.rows[0] <= c.rows[0] && c.rows[0] <= o.rows[len(o.rows)-1]
+		}) {
+			c.ordinal = 0
+			out.calls = append(out.calls, c)
+		}
+	}
+	d.number(&out)
+	return out
+}
+
+// numbered are the lists of names that differ in the number that they end with, by name: of several that a function calls one after
+// another each is of such a name. It is nil where that is not so, or functions of several models do.
+func (d *draft) numbered(kept []keeper, names []string) map[string][]keeper {
+	stem, least, most := "", 1, 0
+	for i, name := range names {
+		s, n := ending(name)
+		if n < 0 || i > 0 && s != stem {
+			return nil
+		}
+		stem, least, most = s, min(least, n), max(most, n)
+	}
+	of := map[string][]keeper{}
+	for _, k := range kept {
+		key := fmt.Sprint(d.called(&k.group)[1:])
+		of[key] = append(of[key], k)
+	}
+	var found []keeper
+	for _, lists := range of {
+		if len(lists) < 2 {
+			continue
+		}
+		if found != nil {
+			return nil
+		}
+		found = lists
+	}
+	if most-least >= len(found) {
+		least = most - len(found) + 1
+	}
+	out := map[string][]keeper{}
+	for _, name := range names {
+		_, n := ending(name)
+		if n < least || n-least >= len(found) {
+			return nil
+		}
+		out[name] = found[n-least : n-least+1]
+	}
+	return out
+}
+
+// ending takes a name apart that ends with a number, -1 for one that does not.
+func ending(name string) (stem string, n int) {
+	stem = strings.TrimRightFunc(name, unicode.IsDigit)
+	n, err := strconv.Atoi(name[len(stem):])
+	if err != nil || stem == "" || strings.HasSuffix(stem, ".") {
+		return "", -1
+	}
+	return stem, n
+}
