@@ -149,6 +149,9 @@ func (r *run) partialsAt(result int32) bool {
 		return false
 	}
 	l := r.t.Lives[result : result+3]
+	if r.phase(result) == inProgram && r.convolves(l[0].Stack) {
+		return false // it unfolds behind its result
+	}
 	if l[0].Requested <= 0 || l[0].Stack != l[1].Stack || l[1].Stack != l[2].Stack || l[1].Requested%l[0].Requested != 0 ||
 		l[2].Requested*fewer > l[1].Requested || l[1].Requested <= l[0].Requested || l[2].Requested%4 != 0 {
 		return false
