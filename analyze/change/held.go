@@ -63,7 +63,9 @@ func (d *draft) del(ctx context.Context, where *place, e *Applied) {
 			continue
 		}
 		p := d.passOf(d.t.Lives[row].Born)
+		graph := p // that may keep the row until its backward, as does not show where a variable has it for longer
 		if p != nil && d.saved(p, row) {
+			graph = nil
 			if stays[p] == nil {
 				stays[p] = d.staying(p)
 			}
@@ -84,8 +86,12 @@ func (d *draft) del(ctx context.Context, where *place, e *Applied) {
 				known[depth] = x
 			}
 			if x.last > row && d.line(own, depth) != d.line(d.stack(d.t.Lives[x.last].Stack), depth) {
+				end := d.last(row)
 				if d.until(row, d.t.Lives[x.last].Born) {
 					e.count(d.run, row)
+					if graph != nil && graph.begin <= end && d.ends[row] < graph.begin {
+						e.mayEnd(row, min(end, graph.last))
+					}
 					if p != nil {
 						bytes[p] += d.sizes[row]
 						e.leaves = max(e.leaves, bytes[p])

@@ -63,10 +63,13 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		return out, nil
 	}
 	if at := partOf(names[0]); at >= 0 && len(names) == 1 {
-		if kept = d.partsOf(kept, at); kept == nil {
+		parts := d.partsOf(kept, at)
+		if parts == nil && !strings.Contains(names[0], ".") {
 			return nil, refuse(NoModules)
 		}
-		guessed = true
+		if guessed = true; parts != nil {
+			kept = parts
+		}
 	}
 	all := kept
 	lists := d.numbered(kept, names)
@@ -247,9 +250,9 @@ func turn(name string) int {
 	return -1
 }
 
-// partOf is which of the two parts of a block a name means: its attention 0, what comes behind that 1; -1 for other names.
+// partOf is which of the two parts of a block a name ends with: its attention 0, what comes behind that 1; -1 for other names.
 func partOf(name string) int {
-	switch strings.ToLower(name) {
+	switch strings.ToLower(name[strings.LastIndexByte(name, '.')+1:]) {
 	case "attn", "attention", "self_attn", "self_attention", "mixer":
 		return 0
 	case "mlp", "ffn", "ff", "feed_forward", "feedforward":
