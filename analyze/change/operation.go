@@ -13,7 +13,7 @@ import (
 // operation is the range of rows that one operation allocates: those of the same code, up to where a workspace ends it.
 type operation struct {
 	from, to    int32
-	least, most int64 // of the requested sizes, without workspaces
+	least, most int64 // of the requested sizes, without workspaces and what convolutions unfold into
 }
 
 // findOperations finds the operations that make what the trace allocates.
@@ -26,9 +26,9 @@ func (r *run) findOperations() {
 		n := len(r.operations) - 1
 		o := &r.operations[n]
 		r.operationAt[row], o.to = int32(n), row+1
-		if size := r.t.Lives[row].Requested; !r.worksIn(row) {
-			if o.most = max(o.most, size); o.least == 0 || size < o.least {
-				o.least = size
+		if l := &r.t.Lives[row]; !r.worksIn(row) && !(r.convolves(l.Stack) && r.alone(row)) {
+			if o.most = max(o.most, l.Requested); o.least == 0 || l.Requested < o.least {
+				o.least = l.Requested
 			}
 		}
 	}
