@@ -126,13 +126,14 @@ func (d *draft) staying(p *pass) map[int32]bool {
 func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 	gone := map[int32]bool{}
 	trained := d.trainedFrom(where)
+	keepsNothing := func(id snapshot.FrameID) bool { return frames.Of(d.s, id).Has(frames.WithoutGrad) }
 	for row := int32(d.warm); int(row) < len(d.t.Lives) && ctx.Err() == nil; row++ {
 		depth := where.depth(d.t.Lives[row].Stack)
 		if depth < 0 || d.phase(row) != inProgram {
 			continue
 		}
 		own := d.stack(d.t.Lives[row].Stack)
-		if at := len(own) - 1 - depth; trained[own[at]] || slices.ContainsFunc(own[:at], func(id snapshot.FrameID) bool { return frames.Of(d.s, id).Has(frames.WithoutGrad) }) {
+		if at := len(own) - 1 - depth; trained[own[at]] || slices.ContainsFunc(own[:at], keepsNothing) {
 			continue
 		}
 		end, holder := d.dropped(row)
