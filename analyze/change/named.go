@@ -25,11 +25,15 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 	if len(names) == 0 {
 		return nil, nil
 	}
-	if lists, guessed := d.nested(c, names); lists != nil {
+	lists, guess := d.nested(c, names)
+	if lists == nil {
+		lists, guess = d.towers(c, names), true
+	}
+	if lists != nil {
 		for _, name := range names {
 			a.takenFor(name, &lists[name][0])
 		}
-		if guessed {
+		if guess {
 			a.assume(OneOfLists)
 		}
 		return lists, nil
@@ -72,26 +76,26 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		}
 	}
 	all := kept
-	lists := d.numbered(kept, names)
-	if lists == nil && len(kept) > len(names) {
+	named := d.numbered(kept, names)
+	if named == nil && len(kept) > len(names) {
 		kept, guessed = d.outstanding(kept, c, names), true
 	}
 	switch {
-	case lists != nil:
+	case named != nil:
 	case len(kept) == len(names):
-		lists = map[string][]keeper{}
+		named = map[string][]keeper{}
 		for i, name := range names {
-			lists[name] = kept[i : i+1]
+			named[name] = kept[i : i+1]
 		}
 	case len(names) == 1 && c.wholeLists() && d.ofOneName(kept) && (turn(names[0]) < 0 || d.ofOneLine(kept)):
-		lists = map[string][]keeper{names[0]: kept}
+		named = map[string][]keeper{names[0]: kept}
 	default:
 		return nil, ambiguous(c, all)
 	}
 	out := map[string][]group{}
 	for _, name := range names {
-		for i := range lists[name] {
-			g, sure := lists[name][i].meant(name)
+		for i := range named[name] {
+			g, sure := named[name][i].meant(name)
 			guessed = guessed || !sure
 			out[name] = append(out[name], g)
 			a.takenFor(name, &g)
@@ -252,7 +256,7 @@ func turn(name string) int {
 
 // partOf is which of the two parts of a block a name ends with: its attention 0, what comes behind that 1; -1 for other names.
 func partOf(name string) int {
-	switch strings.ToLower(name[strings.LastIndexByte(name, '.')+1:]) {
+	switch strings.ToLower(lastPart(name)) {
 	case "attn", "attention", "self_attn", "self_attention", "mixer":
 		return 0
 	case "mlp", "ffn", "ff", "feed_forward", "feedforward":

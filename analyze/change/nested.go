@@ -69,6 +69,79 @@ func through(name string) (list string, at int) {
 	return "", 0
 }
 
+// towers are the modules of names such as "text.blocks" and "visual.blocks", of models that one line calls one after another, each with a
+// list: by name, nil where that is not so. Which model a name means shows where it is of text or of images, and they begin with an
+// embedding or a convolution; of all of them together it does not matter.
+func (d *draft) towers(c *Change, names []string) map[string][]group {
+	image := ofImages(names[0])
+	alike := func(name string) bool { return strings.Contains(name, ".") && lastPart(name) == lastPart(names[0]) }
+	switch {
+	case !c.wholeLists(), len(names) == 1 && image == nil:
+		return nil
+	case len(names) > 1 && slices.ContainsFunc(names, func(name string) bool { return !alike(name) }):
+		return nil
+	}
+	var out map[string][]group
+	for _, k := range d.keeping(d.lists()) {
+		list, inside := d.nest(&k.group)
+		if list == nil || list.most != 2 || len(names) > list.most {
+			continue
+		}
+		if out != nil {
+			return nil // of several
+		}
+		out = map[string][]group{}
+		for i, name := range names {
+			at := i
+			if len(names) == 1 {
+				at = d.begins(list, *image)
+			}
+			for k := range inside {
+				if g := d.in(&inside[k], list, at); len(g.calls) > 0 {
+					out[name] = append(out[name], g)
+				}
+			}
+			if out[name] == nil {
+				return nil
+			}
+		}
+	}
+	return out
+}
+
+func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
+
+// ofImages reports whether a name is of a model of images, or of text; nil for neither.
+func ofImages(name string) *bool {
+	outer, _, dotted := strings.Cut(strings.ToLower(name), ".")
+	is := func(words ...string) bool {
+		return dotted && slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(outer, word) })
+	}
+	images := is("vis", "image", "img")
+	if !images && !is("text", "txt", "lang") {
+		return nil
+	}
+	return &images
+}
+
+// begins is which module of a list begins with a convolution, or an embedding; -1 where not one does.
+func (d *draft) begins(list *group, convolves bool) int {
+	found := -1
+	for i := range list.calls {
+		c := &list.calls[i]
+		if c.pass != list.calls[0].pass {
+			break
+		}
+		if d.convolves(d.t.Lives[c.rows[0]].Stack) == convolves {
+			if found >= 0 {
+				return -1
+			}
+			found = c.ordinal
+		}
+	}
+	return found
+}
+
 // nest is a list of which each module has one of its own, or several, and these; nil where it is none.
 func (d *draft) nest(g *group) (list *group, inside []group) {
 	if g.outer != nil && g.outer.most < g.most {
