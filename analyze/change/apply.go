@@ -385,7 +385,7 @@ func (d *draft) applyCheckpoint(c *Change, a *Applied, refuse refusal) error {
 	}
 	byBirth(calls)
 	calls = slices.CompactFunc(calls, func(x, y instance) bool { return x.rows[0] == y.rows[0] })
-	d.checkpoint(calls, a)
+	d.checkpoint(calls, c.wholeLists(), a)
 	a.Line = units.List(lines)
 	if a.Modules == 0 {
 		return refuse(NoCalls)

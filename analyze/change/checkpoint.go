@@ -12,8 +12,8 @@ import (
 
 // checkpoint runs modules as torch.utils.checkpoint does with use_reentrant=False (torch/utils/checkpoint.py): forward
 // keeps what goes in and what comes out; the rest of what backward needs is computed again right before it, up to the
-// last of it.
-func (d *draft) checkpoint(calls []instance, e *Applied) {
+// last of it. All modules of a model of transformers are those that it checkpoints itself, while it trains.
+func (d *draft) checkpoint(calls []instance, all bool, e *Applied) {
 	parts := make([]part, len(calls))
 	for i := range calls {
 		parts[i] = d.parts(&calls[i])
@@ -50,7 +50,8 @@ func (d *draft) checkpoint(calls []instance, e *Applied) {
 		e.Modules = max(e.Modules, inPass[c.pass])
 		before = x
 	}
-	// The same modules keep as little for a graph that nothing goes back through. Of an evaluation transformers' models keep all.
+	// The same modules keep as little for a graph that nothing goes back through. Of an evaluation transformers' models keep all,
+	// where they checkpoint all.
 	as := func(row int32) bool {
 		inside := d.insides[d.t.Lives[row].Stack]
 		return gone[inside] && !stays[inside]
@@ -73,7 +74,7 @@ func (d *draft) checkpoint(calls []instance, e *Applied) {
 			turns[k]++
 			switch {
 			case len(of) == 0 || !of[turn%len(of)]:
-			case d.trainsAlone(row):
+			case all && d.trainsAlone(row):
 				e.mayEnd(row, d.leaves(row))
 				e.assumeOnce(TrainsAlone)
 			default:
