@@ -496,14 +496,15 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 		if after[l.Stack] > 0 && d.steps.At(int(after[l.Stack])) != d.steps.At(int(l.Born)) {
 			anew[l.Stack] = after[l.Stack]
 		}
-		if after[l.Stack] = l.Born; anew[l.Stack] > end {
-			e.mayEnd(row, anew[l.Stack])
-		}
+		after[l.Stack] = l.Born
 		if until := d.end(row); !loops[l.Stack] || d.steps.At(int(until)) != d.steps.At(int(l.Born)) {
 			next[l.Stack] = l.Born // what the same stack makes and frees at once is not assigned to it
 		}
-		if d.until(row, end) {
+		if was := d.last(row); d.until(row, end) {
 			e.count(d.run, row)
+			if anew[l.Stack] > end {
+				e.mayEnd(row, min(anew[l.Stack], was))
+			}
 		}
 	}
 }
