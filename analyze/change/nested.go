@@ -1,6 +1,7 @@
 package change
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -170,11 +171,15 @@ func (d *draft) nest(g *group) (list *group, inside []group) {
 func (d *draft) in(g, list *group, at int) group {
 	out := *g
 	out.calls, out.most, out.bodies = nil, 0, nil
-	for i := range g.calls {
-		c := g.calls[i]
-		if slices.ContainsFunc(list.calls, func(o instance) bool {
-			return o.ordinal == at && o.pass == c.pass && o.rows[0] <= c.rows[0] && c.rows[0] <= o.rows[len(o.rows)-1]
-		}) {
+	for _, c := range g.calls {
+		i, same := slices.BinarySearchFunc(list.calls, c.rows[0], func(o instance, row int32) int { return cmp.Compare(o.rows[0], row) })
+		if !same {
+			i--
+		}
+		if i < 0 {
+			continue
+		}
+		if o := &list.calls[i]; o.ordinal == at && o.pass == c.pass && c.rows[0] <= o.rows[len(o.rows)-1] {
 			c.ordinal = 0
 			out.calls = append(out.calls, c)
 		}
