@@ -27,8 +27,7 @@ func (d *draft) nested(c *Change, names []string) (lists map[string][]group, gue
 			outers = append(outers, outer)
 		}
 	}
-	all := d.keeping(d.lists())
-	nests := slices.DeleteFunc(slices.Clone(all), func(k keeper) bool { list, _ := d.nest(&k.group); return list == nil })
+	nests := slices.DeleteFunc(d.keeping(d.lists()), func(k keeper) bool { list, _ := d.nest(&k.group); return list == nil })
 	if len(nests) > len(outers) {
 		whole := &Change{Text: c.Text}
 		for _, name := range outers {
@@ -59,15 +58,20 @@ func (d *draft) nested(c *Change, names []string) (lists map[string][]group, gue
 	return lists, guessed
 }
 
-// through is the list that a name goes through, and the module of it: the last that it numbers; "" for none.
+// through is the list that a name goes through, and the module of it; "" for a name that goes through none, or several.
 func through(name string) (list string, at int) {
 	parts := strings.Split(name, ".")
-	for i := len(parts) - 1; i > 0; i-- {
-		if n, err := strconv.Atoi(parts[i]); err == nil && n >= 0 {
-			return strings.Join(parts[:i], "."), n
+	for i, part := range parts {
+		n, err := strconv.Atoi(part)
+		switch {
+		case err != nil:
+		case i == 0 || n < 0 || list != "":
+			return "", 0
+		default:
+			list, at = strings.Join(parts[:i], "."), n
 		}
 	}
-	return "", 0
+	return list, at
 }
 
 // towers are the modules of names such as "text.blocks" and "visual.blocks", of models that one line calls one after another, each with a
@@ -79,7 +83,7 @@ func (d *draft) towers(c *Change, names []string) map[string][]group {
 	switch {
 	case !c.wholeLists(), len(names) == 1 && image == nil:
 		return nil
-	case len(names) > 1 && slices.ContainsFunc(names, func(name string) bool { return !alike(name) }):
+	case len(names) > 1 && (turn(names[0]) >= 0 || slices.ContainsFunc(names, func(name string) bool { return !alike(name) })):
 		return nil
 	}
 	var out map[string][]group
