@@ -38,8 +38,8 @@ type Applied struct {
 	recast     int64 // what losses may have in 32 bits all the same
 	module     int64 // what the module keeps for backward that keeps most
 
-	otherwise map[int32]int32 // by row, where it ends if the program does not do what is assumed, see whatif.Edits
-	other     int64           // the reserved peak then, 0 where there is no such row
+	otherwise map[int32]ending // by row
+	other     int64            // the reserved peak where rows end otherwise, 0 where there is no such row
 }
 
 // Assumption is something that the file does not tell.
@@ -248,13 +248,16 @@ func (a *Applied) count(r *run, row int32) {
 	a.Bytes += r.t.Lives[row].Rounded
 }
 
-// mayEnd says where a row ends if the program does not do what is assumed.
-func (a *Applied) mayEnd(row, event int32) {
+// mayEnd says where a row, which ends at an event now, does if the program does not do what is assumed.
+func (a *Applied) mayEnd(row, now, otherwise int32) {
 	if a.otherwise == nil {
-		a.otherwise = map[int32]int32{}
+		a.otherwise = map[int32]ending{}
 	}
-	a.otherwise[row] = event
+	a.otherwise[row] = ending{now, otherwise}
 }
+
+// ending is where a row ends, and where it may, see whatif.Edits.
+type ending struct{ now, otherwise int32 }
 
 type refusal func(why Missing, lines ...string) error
 
@@ -385,7 +388,7 @@ func (d *draft) applyCheckpoint(c *Change, a *Applied, refuse refusal) error {
 	}
 	byBirth(calls)
 	calls = slices.CompactFunc(calls, func(x, y instance) bool { return x.rows[0] == y.rows[0] })
-	d.checkpoint(calls, c.wholeLists(), a)
+	d.checkpoint(calls, c.ofAllModules(), a)
 	a.Line = units.List(lines)
 	if a.Modules == 0 {
 		return refuse(NoCalls)

@@ -75,12 +75,14 @@ func (d *draft) checkpoint(calls []instance, all bool, e *Applied) {
 			switch {
 			case len(of) == 0 || !of[turn%len(of)]:
 			case all && d.trainsAlone(row):
-				e.mayEnd(row, d.leaves(row))
+				if end := d.leaves(row); end >= d.t.Lives[row].Born && end < d.last(row) && !d.stands(row) {
+					e.mayEnd(row, d.ends[row], end)
+				}
 				e.assumeOnce(TrainsAlone)
 			default:
 				if end := d.ends[row]; d.until(row, d.leaves(row)) {
 					e.count(d.run, row)
-					e.mayEnd(row, end)
+					e.mayEnd(row, d.ends[row], end)
 					e.assumeOnce(EvaluatesToo)
 				}
 			}

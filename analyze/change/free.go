@@ -503,7 +503,10 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 		if was := d.last(row); d.until(row, end) {
 			e.count(d.run, row)
 			if anew[l.Stack] > end {
-				e.mayEnd(row, min(anew[l.Stack], was))
+				e.mayEnd(row, end, min(anew[l.Stack], was))
+			}
+			if _, ok := bound[row]; ok {
+				e.mayEnd(row, end, int32(d.steps.Steps[d.steps.At(int(l.Born))].Last))
 			}
 		}
 	}
@@ -515,6 +518,7 @@ func (d *draft) graphsBound(leaks func(row int32) bool, e *Applied) map[int32]in
 	out := map[int32]int32{}
 	ends := map[int]int32{} // by step, the last row that leaks
 	graphs := map[graphCall][]int32{}
+	assigned := map[snapshot.StackID]bool{} // by stack of an end
 	trained := map[graphCall]bool{}
 	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
 		l := &d.t.Lives[row]
@@ -540,12 +544,20 @@ func (d *draft) graphsBound(leaks func(row int32) bool, e *Applied) map[int32]in
 		next, ok := ends[call.step+1]
 		inside := func(row int32) snapshot.StackID { return d.insides[d.t.Lives[row].Stack] }
 		several := slices.ContainsFunc(rows, func(row int32) bool { return inside(row) != inside(rows[0]) })
-		if !ok || trained[call] || !several || d.t.Lives[next].Stack != d.t.Lives[end].Stack || !d.assigned(end) {
+		stack := d.t.Lives[end].Stack
+		if !ok || trained[call] || !several || d.t.Lives[next].Stack != stack {
+			continue
+		}
+		is, known := assigned[stack]
+		if !known {
+			is = d.assigned(end)
+			assigned[stack] = is
+		}
+		if !is {
 			continue
 		}
 		for _, row := range rows {
 			out[row] = d.t.Lives[next].Born
-			e.mayEnd(row, int32(d.steps.Steps[call.step].Last))
 		}
 		e.assumeOnce(BoundAgain)
 	}

@@ -69,7 +69,10 @@ func (r *run) unusedIn(p *pass, copies map[int64]bool) {
 	}
 	const few = 3
 	// The last is gone with the function that made it, before anything else is made.
-	for row, is := range r.graphsOf(p, func(row int32) bool { return !r.saved(p, row) && codes[r.graphCode(row)] }) {
+	for row, is := range r.graphsOf(p, func(row int32) bool {
+		l := &r.t.Lives[row]
+		return !r.saved(p, row) && !l.Passing() && r.end(row) <= p.begin && codes[r.graphCode(row)]
+	}) {
 		at := r.around[r.code(row)]
 		if is && staying[at] > few && 2*staying[at] > of[at] {
 			r.unused[row] = true

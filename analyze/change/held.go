@@ -90,7 +90,7 @@ func (d *draft) del(ctx context.Context, where *place, e *Applied) {
 				if d.until(row, d.t.Lives[x.last].Born) {
 					e.count(d.run, row)
 					if graph != nil && graph.begin <= end && d.ends[row] < graph.begin {
-						e.mayEnd(row, min(end, graph.last))
+						e.mayEnd(row, d.ends[row], min(end, graph.last))
 					}
 					if p != nil {
 						bytes[p] += d.sizes[row]

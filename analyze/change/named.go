@@ -25,13 +25,18 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 	if len(names) == 0 {
 		return nil, nil
 	}
-	lists, guess := d.nested(c, names)
+	lists, guess, err := d.nested(c, names, refuse)
+	if err != nil {
+		return nil, err
+	}
 	if lists == nil {
 		lists, guess = d.towers(c, names), true
 	}
 	if lists != nil {
 		for _, name := range names {
-			a.takenFor(name, &lists[name][0])
+			for i := range lists[name] {
+				a.takenFor(name, &lists[name][i])
+			}
 		}
 		if guess {
 			a.assume(OneOfLists)
@@ -68,7 +73,7 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 	}
 	if at := partOf(names[0]); at >= 0 && len(names) == 1 {
 		parts := d.partsOf(kept, at)
-		if parts == nil && !strings.Contains(names[0], ".") {
+		if outer, _ := through(names[0]); outer != "" || parts == nil && !strings.Contains(names[0], ".") {
 			return nil, refuse(NoModules)
 		}
 		if guessed = true; parts != nil {
@@ -77,6 +82,9 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 	}
 	all := kept
 	named := d.numbered(kept, names)
+	if guessed = guessed || named != nil; named != nil && len(named) == 0 {
+		return nil, ambiguous(c, all)
+	}
 	if named == nil && len(kept) > len(names) {
 		kept, guessed = d.outstanding(kept, c, names), true
 	}
@@ -152,6 +160,16 @@ func (g *group) meant(name string) (list group, sure bool) {
 // wholeLists reports whether a change is of all modules of the lists that it names.
 func (c *Change) wholeLists() bool {
 	return !slices.ContainsFunc(c.modules, func(m modules) bool { return m.to >= 0 })
+}
+
+// ofAllModules reports whether a change is of all modules that are called in a loop, as far as its names tell: none numbers lists, or is
+// of a part.
+func (c *Change) ofAllModules() bool {
+	return c.wholeLists() && !slices.ContainsFunc(c.modules, func(m modules) bool {
+		outer, _ := through(m.name)
+		_, n := numberOf(m.name)
+		return outer != "" || n >= 0 || partOf(m.name) >= 0
+	})
 }
 
 // which are the modules of a list that a change names, "*" for all and where it names several lists.

@@ -143,3 +143,36 @@ func TestRepeats(t *testing.T) {
 		}
 	}
 }
+
+// TestNumbers holds what numbers in names are taken for, and that one that there is not is refused.
+func TestNumbers(t *testing.T) {
+	for _, c := range []struct {
+		file, asked string
+		want        int            // modules of one pass
+		lacks       change.Missing // where it is refused
+	}{
+		{"swin_stage", "features.1.*", 2, ""},
+		{"swin_stage", "features.1.*,features.2.*", 4, ""},
+		{"swin_stage", "features.9.*", 0, change.TooFew},
+		{"video_mc3_layers", "layer4.*", 2, ""},
+		{"video_mc3_layers", "layer1.*,layer3.*", 4, ""},
+		{"video_mc3_layers", "layer9.*", 0, change.ManyLines},
+		{"llama_ffn", "layers.*.feed_forward", 6, ""},
+		{"llama_ffn", "layers.3.feed_forward", 0, change.NoModules},
+		{"simcse_visual", "visual.resblocks.*", 5, ""},
+		{"simcse_visual", "text.resblocks.*,visual.resblocks.*", 10, ""},
+	} {
+		a, err := change.Ask(t.Context(), input(t, lab+c.file+".pickle.xz"), []change.Change{parse(t, "checkpoint="+c.asked)})
+		var no *change.RefusedError
+		switch {
+		case c.lacks != "":
+			if !errors.As(err, &no) || no.Lacks != c.lacks {
+				t.Errorf("%s, %s: %v, want %s", c.file, c.asked, err, c.lacks)
+			}
+		case err != nil:
+			t.Errorf("%s, %s: %v", c.file, c.asked, err)
+		case a.Changes[0].Modules != c.want || a.Changes[0].Modules > a.Changes[0].OfThose:
+			t.Errorf("%s, %s: %d modules of %d, want %d", c.file, c.asked, a.Changes[0].Modules, a.Changes[0].OfThose, c.want)
+		}
+	}
+}

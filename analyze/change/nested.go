@@ -15,13 +15,13 @@ import (
 // second of the lists that a function calls one after another.
 
 // nested are the modules of names that go through a module of a list, by name; nil where some name does not, or nothing has lists in
-// the modules of a list. Which list it is is guessed where several have.
-func (d *draft) nested(c *Change, names []string) (lists map[string][]group, guessed bool) {
+// the modules of a list. Which list it is is guessed where several have. A number that there is not is refused.
+func (d *draft) nested(c *Change, names []string, refuse refusal) (lists map[string][]group, guessed bool, err error) {
 	var outers []string
 	for _, name := range names {
 		outer, _ := through(name)
 		if outer == "" {
-			return nil, false
+			return nil, false, nil
 		}
 		if !slices.Contains(outers, outer) {
 			outers = append(outers, outer)
@@ -35,15 +35,18 @@ func (d *draft) nested(c *Change, names []string) (lists map[string][]group, gue
 		}
 		nests, guessed = d.outstanding(nests, whole, outers), true
 	}
-	if len(nests) != len(outers) {
-		return nil, false
+	switch {
+	case len(nests) == 0:
+		return nil, false, nil
+	case len(nests) != len(outers):
+		return nil, false, ambiguous(c, nests)
 	}
 	lists = map[string][]group{}
 	for _, name := range names {
 		outer, at := through(name)
 		list, inside := d.nest(&nests[slices.Index(outers, outer)].group)
 		if at >= list.most {
-			return nil, false
+			return nil, false, refuse(TooFew, list.line, fmt.Sprint(list.most))
 		}
 		for i := range inside {
 			if g := d.in(&inside[i], list, at); len(g.calls) > 0 {
@@ -51,11 +54,11 @@ func (d *draft) nested(c *Change, names []string) (lists map[string][]group, gue
 			}
 		}
 		if lists[name] == nil {
-			return nil, false
+			return nil, false, refuse(NoModules)
 		}
 		guessed = guessed || list.loops
 	}
-	return lists, guessed
+	return lists, guessed, nil
 }
 
 // through is the list that a name goes through, and the module of it; "" for a name that goes through none, or several.
@@ -81,7 +84,7 @@ func (d *draft) towers(c *Change, names []string) map[string][]group {
 	image := ofImages(names[0])
 	alike := func(name string) bool { return strings.Contains(name, ".") && lastPart(name) == lastPart(names[0]) }
 	switch {
-	case !c.wholeLists(), len(names) == 1 && image == nil:
+	case !c.wholeLists(), len(names) == 1 && image == nil, partOf(names[0]) >= 0:
 		return nil
 	case len(names) > 1 && (turn(names[0]) >= 0 || slices.ContainsFunc(names, func(name string) bool { return !alike(name) })):
 		return nil
@@ -175,6 +178,7 @@ func (d *draft) nest(g *group) (list *group, inside []group) {
 func (d *draft) in(g, list *group, at int) group {
 	out := *g
 	out.calls, out.most, out.bodies = nil, 0, nil
+	out.key += fmt.Sprint(" ", at)
 	for _, c := range g.calls {
 		i, same := slices.BinarySearchFunc(list.calls, c.rows[0], func(o instance, row int32) int { return cmp.Compare(o.rows[0], row) })
 		if !same {
@@ -193,11 +197,12 @@ func (d *draft) in(g, list *group, at int) group {
 }
 
 // numbered are the lists of names that differ in the number that they end with, by name: of several that a function calls one after
-// another each is of such a name. It is nil where that is not so, or functions of several models do.
+// another each is of such a name. It is nil where that is not so, or functions of several models do, and empty where there are not so
+// many.
 func (d *draft) numbered(kept []keeper, names []string) map[string][]keeper {
 	stem, least, most := "", 1, 0
 	for i, name := range names {
-		s, n := ending(name)
+		s, n := numberOf(name)
 		if n < 0 || i > 0 && s != stem {
 			return nil
 		}
@@ -218,22 +223,25 @@ func (d *draft) numbered(kept []keeper, names []string) map[string][]keeper {
 		}
 		found = lists
 	}
-	if most-least >= len(found) {
-		least = most - len(found) + 1
+	if found == nil {
+		return nil
+	}
+	if most-least == len(found) && least > 0 {
+		least++ // what comes first has another name
 	}
 	out := map[string][]keeper{}
 	for _, name := range names {
-		_, n := ending(name)
+		_, n := numberOf(name)
 		if n < least || n-least >= len(found) {
-			return nil
+			return map[string][]keeper{}
 		}
 		out[name] = found[n-least : n-least+1]
 	}
 	return out
 }
 
-// ending takes a name apart that ends with a number, -1 for one that does not.
-func ending(name string) (stem string, n int) {
+// numberOf takes a name apart that ends with a number, -1 for one that does not.
+func numberOf(name string) (stem string, n int) {
 	stem = strings.TrimRightFunc(name, unicode.IsDigit)
 	n, err := strconv.Atoi(name[len(stem):])
 	if err != nil || stem == "" || strings.HasSuffix(stem, ".") {

@@ -35,7 +35,7 @@ type run struct {
 	calls     []call // of optimizers
 
 	kept []bool // by stack, whether a pass keeps what it allocates
-	// outlives says by stack whether some of what it allocates on the way to a pass is there after that, and goes later.
+	// outlives says by stack whether some of what it allocates on the way to a pass is there after that, and goes later, or never.
 	outlives []bool
 	// keptInside says the same as kept by what insides has.
 	keptInside map[snapshot.StackID]bool

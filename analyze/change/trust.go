@@ -258,7 +258,9 @@ func (d *draft) otherwise(c *Applied) whatif.Edits {
 	e := d.edits()
 	e.Ends = slices.Clone(e.Ends)
 	for row, end := range c.otherwise {
-		e.Ends[row] = end
+		if e.Ends[row] == end.now { // else another change has it end in any case
+			e.Ends[row] = end.otherwise
+		}
 	}
 	return e
 }
