@@ -288,18 +288,7 @@ func (d *draft) partsOf(lists []keeper, at int) []keeper {
 	var out []keeper
 	for i := range lists {
 		list := &lists[i].group
-		parts := d.modules(false, func(stack []snapshot.FrameID, depth int) bool {
-			around := len(stack) - len(list.around)
-			if depth >= around || !slices.Equal(stack[around:], list.around) {
-				return false
-			}
-			for k := depth + 1; k < around; k++ {
-				if d.isCode(stack, k) {
-					return false
-				}
-			}
-			return true
-		})
+		parts := d.calledIn(list, func(snapshot.FrameID) bool { return false })
 		parts = slices.DeleteFunc(parts, func(g group) bool { return !g.list || g.most < list.most })
 		if len(parts) != 2 {
 			return nil
@@ -308,6 +297,22 @@ func (d *draft) partsOf(lists []keeper, at int) []keeper {
 		out = append(out, d.keeping(parts[at:at+1])...)
 	}
 	return out
+}
+
+// calledIn are the modules that the modules of a group call themselves, or through code that a filter takes.
+func (d *draft) calledIn(g *group, through func(id snapshot.FrameID) bool) []group {
+	return d.modules(false, func(stack []snapshot.FrameID, depth int) bool {
+		around := len(stack) - len(g.around)
+		if depth >= around || !slices.Equal(stack[around:], g.around) {
+			return false
+		}
+		for k := depth + 1; k < around; k++ {
+			if d.isCode(stack, k) && !through(stack[k]) {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // smallList is how many times less a list keeps than another that is taken for none.

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-
-	"github.com/snapana/snapana/snapshot"
 )
 
 // A name with numbers tells more than one without: "stages.1.blocks.*" are the modules in one of a list, and "layer2.*" those of the
@@ -155,18 +153,7 @@ func (d *draft) nest(g *group) (list *group, inside []group) {
 	if g.outer != nil && g.outer.most < g.most {
 		return g.outer, []group{*g}
 	}
-	inside = d.modules(false, func(stack []snapshot.FrameID, depth int) bool {
-		around := len(stack) - len(g.around)
-		if depth >= around || !slices.Equal(stack[around:], g.around) {
-			return false
-		}
-		for k := depth + 1; k < around; k++ {
-			if d.isCode(stack, k) && !d.contains(stack[k]) {
-				return false
-			}
-		}
-		return true
-	})
+	inside = d.calledIn(g, d.contains)
 	inside = slices.DeleteFunc(inside, func(in group) bool { return !in.list || in.most <= g.most })
 	if len(inside) == 0 {
 		return nil, nil

@@ -375,14 +375,13 @@ func (r *run) findBrief() {
 		for row := p.rows.from; row < p.rows.to; row++ {
 			if r.gradient(row) && r.t.Lives[row].Born >= p.begin {
 				all++
-				switch end := r.end(row); {
-				case end >= p.end:
+				if end := r.end(row); end >= p.end {
 					stay = true
-				case end > p.last:
-					swept++
-					fallthrough
-				default:
+				} else {
 					brief = append(brief, row)
+					if end > p.last {
+						swept++
+					}
 				}
 			}
 		}
