@@ -36,6 +36,7 @@ type Applied struct {
 	leaves     int64 // let go of in one pass, that it may need all the same
 	stays      int64 // kept in one pass, that may go
 	recast     int64 // what losses may have in 32 bits all the same
+	uncast     int64 // what losses may not have
 	module     int64 // what the module keeps for backward that keeps most
 
 	otherwise map[int32]ending // by row
@@ -74,6 +75,7 @@ const (
 	Converted     AssumptionKind = "converted"       // the model is made in 32 bits, then converted
 	Autocast      AssumptionKind = "autocast"        // activations of 16 bits are those of torch.autocast
 	Casts         AssumptionKind = "casts"           // what is known to compute in 32 bits does so, in copies
+	CastsLoss     AssumptionKind = "casts_loss"      // so does a cross entropy of what comes of tokens
 	SavedOnCPU    AssumptionKind = "saved_on_cpu"    // activations go at once, and come back as they are needed
 	BlockWise     AssumptionKind = "block_wise"      // 8-bit states as bitsandbytes makes them
 	StepsOnCPU    AssumptionKind = "steps_on_cpu"    // the optimizer runs on the CPU
@@ -204,7 +206,10 @@ func (d *draft) applyType(c *Change, a *Applied, refuse refusal) error {
 		}, a)
 		a.assume(Autocast)
 	case saved || c.all:
-		wide := d.cast()
+		wide, likely := d.cast(!c.losses)
+		if a.uncast = likely; likely > 0 {
+			a.assume(CastsLoss)
+		}
 		a.recast = d.recast(wide)
 		d.narrow(func(row int32) bool { return !wide[row] && of(row) }, a)
 		if len(wide) > 0 {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Activations of 16 bits where parameters keep 32 are those of torch.autocast (aten/src/ATen/autocast_mode.h): products of
@@ -18,7 +19,9 @@ func (d *draft) autocast() map[int32]bool {
 	for i := range d.passes {
 		p := &d.passes[i]
 		wide := map[int32]bool{}
-		d.castLosses(p, wide, frames.Upcasts, frames.Loss)
+		d.castLosses(p, wide, func(stack []snapshot.FrameID, depth int) bool {
+			return d.upcasts(stack, depth) || d.isLoss(stack, depth)
+		})
 		x := autocast{draft: d, pass: p, forward: d.results(p), narrow: narrow, wide: wide, normed: map[int32]bool{},
 			own: map[int32]bool{}}
 		x.types()

@@ -25,11 +25,7 @@ func (d *draft) norms(p *pass) []norm {
 		l := &d.t.Lives[row]
 		before := last
 		last = row
-		if stack := d.stack(l.Stack); l.Requested < least || len(stack) < 2 || !frames.Of(d.s, stack[0]).Has(frames.Forwards) ||
-			frames.Of(d.s, stack[0]).IsLibrary() || !frames.Of(d.s, stack[1]).IsModuleCall() {
-			continue
-		}
-		if before >= 0 && d.sameCall(d.t.Lives[before].Stack, l.Stack) {
+		if l.Requested < least || d.forwardOf(l.Stack) < 0 || before >= 0 && d.sameCall(d.t.Lives[before].Stack, l.Stack) {
 			continue
 		}
 		k := row + 1
@@ -53,20 +49,45 @@ func (d *draft) norms(p *pass) []norm {
 	return out
 }
 
-// sameCall reports whether two stacks are of the same function of one caller.
-func (r *run) sameCall(a, b snapshot.StackID) bool {
-	x, y := r.stack(a), r.stack(b)
-	return len(x) > 0 && len(x) == len(y) && r.functions[x[0]] == r.functions[y[0]] && slices.Equal(x[1:], y[1:])
+// forwardOf is the depth in a stack of a module's forward, of the program's own, that allocates itself or by a function that it
+// calls; -1 for another stack.
+func (r *run) forwardOf(id snapshot.StackID) int {
+	const deep = 1
+	stack := r.stack(id)
+	for depth := 0; depth <= deep && depth+1 < len(stack); depth++ {
+		switch c := frames.Of(r.s, stack[depth]); {
+		case c.IsLibrary() || c.IsModuleCall():
+			return -1
+		case c.Has(frames.Forwards) && frames.Of(r.s, stack[depth+1]).IsModuleCall():
+			return depth
+		}
+	}
+	return -1
 }
 
-// cast brings in what norms make of an input of 16 bits, and gives the rows that keep 32.
-func (d *draft) cast() map[int32]bool {
-	wide := map[int32]bool{}
+// sameCall reports whether two stacks are of the same forward of one caller, see forwardOf.
+func (r *run) sameCall(a, b snapshot.StackID) bool {
+	i, j := r.forwardOf(a), r.forwardOf(b)
+	if i < 0 || j < 0 {
+		return false
+	}
+	x, y := r.stack(a)[i:], r.stack(b)[j:]
+	return len(x) == len(y) && r.functions[x[0]] == r.functions[y[0]] && slices.Equal(x[1:], y[1:])
+}
+
+// cast brings in what norms and losses make of an input of 16 bits, and gives the rows that keep 32, and of losses that are taken to do
+// so, as most programs have it, how many bytes less a pass needs where they do not.
+func (d *draft) cast(losses bool) (wide map[int32]bool, likely int64) {
+	wide = map[int32]bool{}
 	for i := range d.passes {
 		p := &d.passes[i]
-		d.castLosses(p, wide, frames.Upcasts, frames.None)
+		d.castLosses(p, wide, d.upcasts)
+		norms := d.norms(p)
+		if losses && d.floats(p) < 0 && (len(norms) > 0 || d.normsOfTorch(p)) {
+			likely = max(likely, 2*d.castLosses(p, wide, d.likelyUpcasts))
+		}
 		d.castSoftmaxes(p, wide)
-		for _, n := range d.norms(p) {
+		for _, n := range norms {
 			for row := n.square; row < n.out; row++ {
 				wide[row] = true
 			}
@@ -96,7 +117,7 @@ func (d *draft) cast() map[int32]bool {
 			}
 		}
 	}
-	return wide
+	return wide, likely
 }
 
 // ofNorm is how many events the backward of a norm takes at most.
@@ -114,16 +135,16 @@ func (d *draft) inputOf(p *pass, n norm, from int32) int32 {
 	return x
 }
 
-// castLosses has losses that go over to 32 bits, those with a fact or of a part of torch, hold a copy of what they are given until
-// they return.
-func (d *draft) castLosses(p *pass, wide map[int32]bool, upcasts frames.Class, part frames.Part) {
+// castLosses has losses that go over to 32 bits, of which a filter knows the frame, hold a copy of what they are given until they
+// return, and gives how large the largest copy is, in bytes.
+func (d *draft) castLosses(p *pass, wide map[int32]bool, is func(stack []snapshot.FrameID, depth int) bool) (most int64) {
 	for row := p.rows.from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
 		stack := d.stack(d.t.Lives[row].Stack)
-		depth := slices.IndexFunc(stack, func(id snapshot.FrameID) bool {
-			c := frames.Of(d.s, id)
-			return c.Has(upcasts) || part != frames.None && c.Part() == part
-		})
-		if depth < 0 {
+		depth := 0
+		for depth < len(stack) && !is(stack, depth) {
+			depth++
+		}
+		if depth == len(stack) {
 			continue
 		}
 		first, largest := row, row
@@ -144,13 +165,54 @@ func (d *draft) castLosses(p *pass, wide map[int32]bool, upcasts frames.Class, p
 		if grad := d.gradientsOf(p, largest, wide); grad >= 0 {
 			d.narrowBehind(grad, largest)
 		}
+		most = max(most, d.t.Lives[largest].Requested)
 	}
+	return most
+}
+
+// upcasts reports whether a frame is of a loss that is known to go over to 32 bits.
+func (r *run) upcasts(stack []snapshot.FrameID, depth int) bool {
+	return frames.Of(r.s, stack[depth]).Has(frames.Upcasts)
+}
+
+// isLoss reports whether a frame is of a loss of torch's.
+func (r *run) isLoss(stack []snapshot.FrameID, depth int) bool {
+	return frames.Of(r.s, stack[depth]).Part() == frames.Loss
+}
+
+// normsOfTorch reports whether torch's own norms by root mean squares are on the way to the loss of a pass.
+func (r *run) normsOfTorch(p *pass) bool {
+	for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
+		if _, name := r.precision(row); name == "rms_norm" {
+			return true
+		}
+	}
+	return false
+}
+
+// likelyUpcasts reports whether a frame is of a cross entropy that the program itself asks for. Language models that are made to run
+// in 16 bits, as those that have norms by root mean squares are, mostly give it logits that 32 bits are made of.
+func (r *run) likelyUpcasts(stack []snapshot.FrameID, depth int) bool {
+	if !r.isLoss(stack, depth) || r.s.Strings.Get(r.s.Frames.Get(stack[depth]).Name) != "cross_entropy" {
+		return false
+	}
+	for depth++; depth < len(stack); depth++ {
+		if !frames.Of(r.s, stack[depth]).IsLibrary() {
+			return frames.Of(r.s, stack[depth]).Origin() == frames.User
+		}
+	}
+	return false
 }
 
 // inLoss reports whether a loss of torch's makes a row.
 func (r *run) inLoss(row int32) bool {
-	is := func(id snapshot.FrameID) bool { return frames.Of(r.s, id).Part() == frames.Loss }
-	return slices.ContainsFunc(r.stack(r.code(row)), is)
+	stack := r.stack(r.code(row))
+	for depth := range stack {
+		if r.isLoss(stack, depth) {
+			return true
+		}
+	}
+	return false
 }
 
 // recast is how much more a pass needs where the program gives a loss of torch's what it has made 32 bits of: many do, and in a

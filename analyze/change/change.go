@@ -58,7 +58,7 @@ var forms = map[Kind]string{
 	EightBit:   "adam-8bit",
 	Accumulate: "accumulate=2 or more", Zero: "zero=STAGE,RANKS such as zero=1,8, or zero=torch,8 for ZeroRedundancyOptimizer",
 	FSDP:  "fsdp=STAGE,RANKS such as fsdp=3,8, or fsdp=2,8 where parameters stay gathered until backward",
-	DType: "dtype=bf16:WHAT of parameters, gradients, optimizer, activations, all or a category",
+	DType: "dtype=bf16:WHAT of parameters, gradients, optimizer, activations, all or a category; all,loss for the loss, too",
 }
 
 // Form says how a kind is written.
@@ -78,6 +78,7 @@ type Change struct {
 	dealt   bool                // of Zero: each rank has whole parameters
 	of      []category.Category // of DType
 	all     bool                // of DType
+	losses  bool                // of DType: with the program's own losses
 }
 
 // modules are some of those that one line calls.
@@ -161,7 +162,8 @@ func (c *Change) parse(value string) bool {
 		return ok && err == nil && n >= 2 && c.stage > 0 && (c.stage > 1 || c.Kind == Zero)
 	case DType:
 		dtype, of, ok := strings.Cut(value, ":")
-		if c.all = of == "all"; c.all {
+		c.losses = of == "all,loss"
+		if c.all = of == "all" || c.losses; c.all {
 			return dtype == "bf16" || dtype == "fp16"
 		}
 		c.of = categories(of)

@@ -187,7 +187,7 @@ func (a *Answer) doubt(d *draft) (jumps bool) {
 				v.below, v.above = v.below+n, v.above+n
 			case c.Kind == DType:
 				jumps = true
-				v.above += share(c.recast, peak)
+				v.below, v.above = v.below+share(c.uncast, peak), v.above+share(c.recast, peak)
 			}
 			a.Doubts = append(a.Doubts, v)
 		}
