@@ -40,7 +40,8 @@ type Applied struct {
 	module     int64 // what the module keeps for backward that keeps most
 
 	otherwise map[int32]ending // by row
-	other     int64            // the reserved peak where rows end otherwise, 0 where there is no such row
+	smaller   map[int32]int64  // by row, how many times fewer bytes it may have
+	other     int64            // the reserved peak where rows are otherwise, 0 where there is no such row
 }
 
 // Assumption is something that the file does not tell.
@@ -56,34 +57,35 @@ type AssumptionKind string
 
 // The assumptions.
 const (
-	TakenFor      AssumptionKind = "taken_for"       // a line's modules are taken for those of a name
-	OneOfLists    AssumptionKind = "one_of_lists"    // which lists of modules, or parts of one, a name means is guessed
-	OnlyLeak      AssumptionKind = "only_leak"       // the one leak that there is is taken for that of a line
-	NonReentrant  AssumptionKind = "non_reentrant"   // checkpoints are of the form use_reentrant=False
-	LeafInput     AssumptionKind = "leaf_input"      // adapters: what goes into the first checkpoint needs a gradient
-	LastReader    AssumptionKind = "last_reader"     // the statement behind is the last to read a variable
-	SingleTensor  AssumptionKind = "single_tensor"   // of optimizers but Adam: they make for one what they made for all
-	StepsAtOnce   AssumptionKind = "steps_at_once"   // nothing adds to a gradient once it is complete, nothing clips it
-	DividesEvenly AssumptionKind = "divides_evenly"  // what a pass makes grows with the batch
-	KeepsAll      AssumptionKind = "keeps_gradients" // gradients add up over the micro-batches
-	Shards        AssumptionKind = "shards"          // each tensor is cut into equal parts
-	Dealt         AssumptionKind = "dealt"           // whole parameters are dealt to ranks, of which this is the first
-	OneUnit       AssumptionKind = "one_unit"        // parameters are gathered for one module at a time
-	FullyShard    AssumptionKind = "fully_shard"     // each module of a loop is a unit of FSDP2's, and the model with the rest
-	RootAlone     AssumptionKind = "root_alone"      // no modules called in a loop: the model is the only unit
-	Elements32    AssumptionKind = "elements_32"     // elements had 32 bits
-	Converted     AssumptionKind = "converted"       // the model is made in 32 bits, then converted
-	Autocast      AssumptionKind = "autocast"        // activations of 16 bits are those of torch.autocast
-	Casts         AssumptionKind = "casts"           // what is known to compute in 32 bits does so, in copies
-	CastsLoss     AssumptionKind = "casts_loss"      // so does a cross entropy of what comes of tokens
-	SavedOnCPU    AssumptionKind = "saved_on_cpu"    // activations go at once, and come back as they are needed
-	BlockWise     AssumptionKind = "block_wise"      // 8-bit states as bitsandbytes makes them
-	StepsOnCPU    AssumptionKind = "steps_on_cpu"    // the optimizer runs on the CPU
-	KeptAtFailure AssumptionKind = "kept_at_failure" // no backward tells what is kept, so all that modules made is
-	EndsWithStep  AssumptionKind = "ends_with_step"  // what leaks is not needed behind its step
-	TrainsAlone   AssumptionKind = "trains_alone"    // modules are checkpointed while the model trains, not in an evaluation
-	EvaluatesToo  AssumptionKind = "evaluates_too"   // modules are checkpointed in an evaluation, too
-	BoundAgain    AssumptionKind = "bound_again"     // a variable of the loop keeps the last of it until it is bound again
+	TakenFor       AssumptionKind = "taken_for"       // a line's modules are taken for those of a name
+	OneOfLists     AssumptionKind = "one_of_lists"    // which lists of modules, or parts of one, a name means is guessed
+	OnlyLeak       AssumptionKind = "only_leak"       // the one leak that there is is taken for that of a line
+	NonReentrant   AssumptionKind = "non_reentrant"   // checkpoints are of the form use_reentrant=False
+	LeafInput      AssumptionKind = "leaf_input"      // adapters: what goes into the first checkpoint needs a gradient
+	LastReader     AssumptionKind = "last_reader"     // the statement behind is the last to read a variable
+	SingleTensor   AssumptionKind = "single_tensor"   // of optimizers but Adam: they make for one what they made for all
+	StepsAtOnce    AssumptionKind = "steps_at_once"   // nothing adds to a gradient once it is complete, nothing clips it
+	DividesEvenly  AssumptionKind = "divides_evenly"  // what a pass makes grows with the batch
+	KeepsAll       AssumptionKind = "keeps_gradients" // gradients add up over the micro-batches
+	EvaluatesWhole AssumptionKind = "evaluates_whole" // batches of an evaluation stay as they are
+	Shards         AssumptionKind = "shards"          // each tensor is cut into equal parts
+	Dealt          AssumptionKind = "dealt"           // whole parameters are dealt to ranks, of which this is the first
+	OneUnit        AssumptionKind = "one_unit"        // parameters are gathered for one module at a time
+	FullyShard     AssumptionKind = "fully_shard"     // each module of a loop is a unit of FSDP2's, and the model with the rest
+	RootAlone      AssumptionKind = "root_alone"      // no modules called in a loop: the model is the only unit
+	Elements32     AssumptionKind = "elements_32"     // elements had 32 bits
+	Converted      AssumptionKind = "converted"       // the model is made in 32 bits, then converted
+	Autocast       AssumptionKind = "autocast"        // activations of 16 bits are those of torch.autocast
+	Casts          AssumptionKind = "casts"           // what is known to compute in 32 bits does so, in copies
+	CastsLoss      AssumptionKind = "casts_loss"      // so does a cross entropy of what comes of tokens
+	SavedOnCPU     AssumptionKind = "saved_on_cpu"    // activations go at once, and come back as they are needed
+	BlockWise      AssumptionKind = "block_wise"      // 8-bit states as bitsandbytes makes them
+	StepsOnCPU     AssumptionKind = "steps_on_cpu"    // the optimizer runs on the CPU
+	KeptAtFailure  AssumptionKind = "kept_at_failure" // no backward tells what is kept, so all that modules made is
+	EndsWithStep   AssumptionKind = "ends_with_step"  // what leaks is not needed behind its step
+	TrainsAlone    AssumptionKind = "trains_alone"    // modules are checkpointed while the model trains, not in an evaluation
+	EvaluatesToo   AssumptionKind = "evaluates_too"   // modules are checkpointed in an evaluation, too
+	BoundAgain     AssumptionKind = "bound_again"     // a variable of the loop keeps the last of it until it is bound again
 )
 
 // Missing is what a file lacks that a change needs.
@@ -167,6 +169,9 @@ func (d *draft) apply(ctx context.Context, c *Change) (*Applied, error) {
 			d.accumulate(c.n, a)
 		}
 		a.assume(DividesEvenly, KeepsAll)
+		if len(a.smaller) > 0 {
+			a.assume(EvaluatesWhole)
+		}
 	case Zero:
 		err = d.applyZero(c, a, refuse)
 	case FSDP:
@@ -259,6 +264,14 @@ func (a *Applied) mayEnd(row, now, otherwise int32) {
 		a.otherwise = map[int32]ending{}
 	}
 	a.otherwise[row] = ending{now, otherwise}
+}
+
+// mayShrink says how many times fewer bytes a row has if the program does not do what is assumed.
+func (a *Applied) mayShrink(row int32, times int64) {
+	if a.smaller == nil {
+		a.smaller = map[int32]int64{}
+	}
+	a.smaller[row] = times
 }
 
 // ending is where a row ends, and where it may, see whatif.Edits.

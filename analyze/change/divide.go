@@ -53,12 +53,29 @@ func (d *draft) accumulate(parts int64, e *Applied) {
 			d.owe(i)
 		}
 	}
+	d.mayDivide(parts, e)
 	if d.p.OOMs == len(d.t.OOMs) { // their requests come behind the rows
 		for i := range d.t.OOMs {
 			row := len(d.t.Lives) + i
 			if d.passOf(int32(d.t.OOMs[i].Event)) != nil && d.sizes[row]%parts == 0 {
 				d.sizes[row] /= parts
 			}
+		}
+	}
+}
+
+// mayDivide says how large what modules make between the passes is if the program has smaller batches there, too, as in an evaluation.
+func (d *draft) mayDivide(parts int64, e *Applied) {
+	next, until := 0, int32(0) // the pass that comes next, and where the one before it ends
+	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
+		born := d.t.Lives[row].Born
+		for next < len(d.passes) && born >= d.loopOf(&d.passes[next]) {
+			until = d.passes[next].end
+			next++
+		}
+		if born >= until && d.around[d.t.Lives[row].Stack] != 0 && d.phase(row) == inProgram && d.ofBatch(row) &&
+			d.sizes[row]%parts == 0 && !d.drop[row] {
+			e.mayShrink(row, parts)
 		}
 	}
 }

@@ -105,7 +105,7 @@ func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 			}
 		}
 		for i := range a.Changes {
-			if c := &a.Changes[i]; len(c.otherwise) > 0 {
+			if c := &a.Changes[i]; len(c.otherwise)+len(c.smaller) > 0 {
 				p, err := d.p.Edited(d.otherwise(c))
 				if err != nil {
 					return err
@@ -260,6 +260,11 @@ func (d *draft) otherwise(c *Applied) whatif.Edits {
 	for row, end := range c.otherwise {
 		if e.Ends[row] == end.now { // else another change has it end in any case
 			e.Ends[row] = end.otherwise
+		}
+	}
+	for row, times := range c.smaller {
+		if !d.drop[row] {
+			e.Sizes[row] = max(e.Sizes[row]/times, 1)
 		}
 	}
 	return e

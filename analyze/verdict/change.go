@@ -244,6 +244,8 @@ func assumed(a *change.Assumption) string {
 		return "Nothing else needs the gradients: no clipping, no accumulation, no norm."
 	case change.DividesEvenly:
 		return "All that a pass makes, but for gradients, grows with the batch, which has as many samples as parts at least."
+	case change.EvaluatesWhole:
+		return "Evaluations, and what else calls modules between the steps, keep their batch."
 	case change.KeepsAll:
 		return "The optimizer steps once for all parts, and gradients add up until then."
 	case change.Shards:
