@@ -19,6 +19,17 @@ func (r *run) byProgram(row int32) bool {
 	return e >= 0 && r.phases[r.t.Trace.Stack(int(e))] == inProgram
 }
 
+// byModule reports whether a module that code at a line calls lets go of a row itself while it runs, so that no graph had it then.
+func (r *run) byModule(row int32, where *place) bool {
+	if !r.byProgram(row) {
+		return false
+	}
+	id := r.t.Trace.Stack(int(r.t.Lives[row].GivenUp()))
+	stack, depth := r.stack(id), where.depth(id)
+	isCall := func(id snapshot.FrameID) bool { return frames.Of(r.s, id).IsModuleCall() }
+	return depth >= 0 && slices.ContainsFunc(stack[:len(stack)-1-depth], isCall)
+}
+
 // held are the rows of a pass that variables hold until after it, whether it saved them or not. Where most are, it is
 // the graph that stays, as with retain_graph.
 func (r *run) held(p *pass) map[int32]bool {
@@ -133,7 +144,7 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 			continue
 		}
 		own := d.stack(d.t.Lives[row].Stack)
-		if at := len(own) - 1 - depth; trained[own[at]] || slices.ContainsFunc(own[:at], keepsNothing) {
+		if at := len(own) - 1 - depth; trained[own[at]] || slices.ContainsFunc(own[:at], keepsNothing) || d.byModule(row, where) {
 			continue
 		}
 		end, holder := d.dropped(row)
