@@ -193,6 +193,12 @@ const everyList = "*"
 func (d *draft) outstanding(kept []keeper, c *Change, names []string) []keeper {
 	const more = 3 // times as much
 	if len(names) == 1 {
+		halves := slices.DeleteFunc(slices.Clone(kept), func(k keeper) bool {
+			return d.convolves(d.t.Lives[k.calls[0].rows[0]].Stack) // it comes before them
+		})
+		if at := half(names[0]); at >= 0 && len(halves) == 2 && d.ofOne(halves[0].around, halves[1].around) {
+			return halves[at : at+1]
+		}
 		long := slices.DeleteFunc(slices.Clone(kept), func(k keeper) bool {
 			return slices.ContainsFunc(c.modules, func(m modules) bool { return m.to >= k.most })
 		})
@@ -255,6 +261,13 @@ func (d *draft) ofOne(a, b []snapshot.FrameID) bool {
 		}
 	}
 	return false
+}
+
+// half is which half of a model that reads and then writes a list's name says that it is of: its encoder 0, its decoder 1; -1 for others.
+func half(name string) int {
+	return slices.IndexFunc([]string{"encoder", "decoder"}, func(part string) bool {
+		return slices.Contains(strings.Split(strings.ToLower(name), "."), part)
+	})
 }
 
 // turn is which of two lists a program runs first and then that one is named for: an encoder 0, a decoder 1; -1 for others.
