@@ -210,6 +210,9 @@ func (d *draft) numbered(kept []keeper, names []string) map[string][]keeper {
 		}
 		found = lists
 	}
+	if found == nil && len(kept) == 1 {
+		found = d.stagesOf(kept[0])
+	}
 	if found == nil {
 		return nil
 	}
@@ -225,6 +228,22 @@ func (d *draft) numbered(kept []keeper, names []string) map[string][]keeper {
 		out[name] = found[n-least : n-least+1]
 	}
 	return out
+}
+
+// stagesOf are the parts of a list that each stage of a network has, as far as these are seen to begin, or their blocks tell; nil where
+// nothing tells of any.
+func (d *draft) stagesOf(list keeper) (parts []keeper) {
+	stages := list.outer
+	if stages == nil || stages.most >= list.most {
+		stages = list.staged
+	}
+	if stages == nil {
+		return nil
+	}
+	for at := range stages.most {
+		parts = append(parts, keeper{group: d.in(&list.group, stages, at)})
+	}
+	return parts
 }
 
 // numberOf takes a name apart that ends with a number, -1 for one that does not.
