@@ -81,7 +81,7 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		}
 	}
 	all := kept
-	named := d.numbered(kept, names)
+	named := d.numbered(kept, c, names)
 	if guessed = guessed || named != nil; named != nil && len(named) == 0 {
 		return nil, ambiguous(c, all)
 	}

@@ -186,7 +186,7 @@ func (d *draft) in(g, list *group, at int) group {
 // numbered are the lists of names that differ in the number that they end with, by name: of several that a function calls one after
 // another each is of such a name. It is nil where that is not so, or functions of several models do, and empty where there are not so
 // many.
-func (d *draft) numbered(kept []keeper, names []string) map[string][]keeper {
+func (d *draft) numbered(kept []keeper, c *Change, names []string) map[string][]keeper {
 	stem, least, most := "", 1, 0
 	for i, name := range names {
 		s, n := numberOf(name)
@@ -225,9 +225,30 @@ func (d *draft) numbered(kept []keeper, names []string) map[string][]keeper {
 		if n < least || n-least >= len(found) {
 			return map[string][]keeper{}
 		}
-		out[name] = found[n-least : n-least+1]
+		of := found[n-least]
+		if itself := func(m modules) bool { return m.name == name && !m.within }; slices.ContainsFunc(c.modules, itself) {
+			of.group = d.whole(of.group)
+		}
+		out[name] = []keeper{of}
 	}
 	return out
+}
+
+// whole is a list of modules as one module.
+func (d *draft) whole(list group) group {
+	var calls []instance
+	for _, c := range list.calls {
+		if c.ordinal == 0 {
+			c.rows = slices.Clone(c.rows)
+			calls = append(calls, c)
+			continue
+		}
+		last := &calls[len(calls)-1]
+		last.rows = append(last.rows, c.rows...)
+	}
+	list.calls, list.most, list.bodies = calls, 0, nil
+	d.number(&list)
+	return list
 }
 
 // stagesOf are the parts of a list that each stage of a network has, as far as these are seen to begin, or their blocks tell; nil where
@@ -241,7 +262,9 @@ func (d *draft) stagesOf(list keeper) (parts []keeper) {
 		return nil
 	}
 	for at := range stages.most {
-		parts = append(parts, keeper{group: d.in(&list.group, stages, at)})
+		part := d.in(&list.group, stages, at)
+		part.outer, part.staged = nil, nil
+		parts = append(parts, keeper{group: part})
 	}
 	return parts
 }
