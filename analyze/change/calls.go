@@ -107,6 +107,10 @@ func (r *run) join(g *group) {
 	most := 0
 	for _, calls := range r.byClass(g.calls) {
 		whole, parts := r.joinOne(calls)
+		if parts > 1 && r.repeatsFirst(calls[:parts]) {
+			joined = append(joined, whole...)
+			continue
+		}
 		if parts < 2 || len(whole) < 2 || whole[1].pass != whole[0].pass {
 			// One module of all calls may be a list whose last is another.
 			alone = append(alone, calls)
@@ -119,6 +123,10 @@ func (r *run) join(g *group) {
 		return
 	}
 	for _, calls := range alone {
+		if most == 0 {
+			joined = append(joined, calls...)
+			continue
+		}
 		whole, parts := r.joinWhere(calls, func(k int) bool { return k%most < most-1 })
 		if parts != most {
 			whole = calls
@@ -134,6 +142,30 @@ func (r *run) join(g *group) {
 		}
 	}
 	g.calls = joined
+}
+
+// repeatsFirst reports whether calls are one module's, whose first statement calls a list of torch's that runs the same code over and
+// over, as convolutions before the layers of an encoder are: only the last goes on, to several statements behind that.
+func (r *run) repeatsFirst(calls []instance) bool {
+	const several = 2
+	last := len(calls) - 1
+	began := r.inCallee(&calls[0], 0)
+	for i := range calls[:last] {
+		c := &calls[i]
+		for k, row := range c.rows {
+			inside := r.stack(r.t.Lives[row].Stack)[:r.depthAt(c, row)]
+			if r.inCallee(c, k) != began || !slices.ContainsFunc(inside, r.contains) {
+				return false
+			}
+		}
+	}
+	behind := map[int32]bool{}
+	for k := range calls[last].rows {
+		if line := r.inCallee(&calls[last], k); line > began {
+			behind[line] = true
+		}
+	}
+	return len(behind) >= several
 }
 
 // joinTurns puts calls together that begin where others have turns of a loop of their own, as the blocks of a first stage, which has
