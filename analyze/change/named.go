@@ -104,6 +104,11 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 	for _, name := range names {
 		for i := range named[name] {
 			g, sure := named[name][i].meant(name)
+			if g.loops && g.outer == nil && strings.Contains(strings.ToLower(lastPart(name)), "block") {
+				if _, inside := d.nest(&g); len(inside) == 1 {
+					g, sure = inside[0], false // what is called several times is all of a network
+				}
+			}
 			guessed = guessed || !sure
 			out[name] = append(out[name], g)
 			a.takenFor(name, &g)
@@ -301,7 +306,7 @@ func (d *draft) partsOf(lists []keeper, at int) []keeper {
 	var out []keeper
 	for i := range lists {
 		list := &lists[i].group
-		parts := d.calledIn(list, func(snapshot.FrameID) bool { return false })
+		parts := d.calledIn(list, false, func(snapshot.FrameID) bool { return false })
 		parts = slices.DeleteFunc(parts, func(g group) bool { return !g.list || g.most < list.most })
 		if len(parts) != 2 {
 			return nil
@@ -312,15 +317,20 @@ func (d *draft) partsOf(lists []keeper, at int) []keeper {
 	return out
 }
 
-// calledIn are the modules that the modules of a group call themselves, or through code that a filter takes.
-func (d *draft) calledIn(g *group, through func(id snapshot.FrameID) bool) []group {
-	return d.modules(false, func(stack []snapshot.FrameID, depth int) bool {
+// calledIn are the modules that the modules of a group call themselves, from any function of theirs, or through modules whose code a
+// filter takes; where it descends, those in a list of modules that they call.
+func (d *draft) calledIn(g *group, descend bool, through func(id snapshot.FrameID) bool) []group {
+	return d.modules(descend, func(stack []snapshot.FrameID, depth int) bool {
 		around := len(stack) - len(g.around)
 		if depth >= around || !slices.Equal(stack[around:], g.around) {
 			return false
 		}
-		for k := depth + 1; k < around; k++ {
-			if d.isCode(stack, k) && !through(stack[k]) {
+		calls := 0
+		for k := around - 1; k > depth; k-- {
+			switch {
+			case frames.Of(d.s, stack[k]).IsModuleCall():
+				calls++
+			case calls > 1 && d.isCode(stack, k) && !through(stack[k]):
 				return false
 			}
 		}

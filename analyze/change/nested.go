@@ -153,7 +153,7 @@ func (d *draft) nest(g *group) (list *group, inside []group) {
 	if g.outer != nil && g.outer.most < g.most {
 		return g.outer, []group{*g}
 	}
-	inside = d.calledIn(g, d.contains)
+	inside = d.calledIn(g, true, d.contains)
 	inside = slices.DeleteFunc(inside, func(in group) bool { return !in.list || in.most <= g.most })
 	if len(inside) == 0 {
 		return nil, nil
