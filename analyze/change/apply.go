@@ -39,9 +39,7 @@ type Applied struct {
 	uncast     int64 // what losses may not have
 	module     int64 // what the module keeps for backward that keeps most
 
-	otherwise map[int32]ending // by row
-	smaller   map[int32]int64  // by row, how many times fewer bytes it may have
-	other     int64            // the reserved peak where rows are otherwise, 0 where there is no such row
+	sooner, later otherwise // what the program may let go of sooner, or make smaller, and what later
 }
 
 // Assumption is something that the file does not tell.
@@ -169,7 +167,7 @@ func (d *draft) apply(ctx context.Context, c *Change) (*Applied, error) {
 			d.accumulate(c.n, a)
 		}
 		a.assume(DividesEvenly, KeepsAll)
-		if len(a.smaller) > 0 {
+		if len(a.sooner.sizes) > 0 {
 			a.assume(EvaluatesWhole)
 		}
 	case Zero:
@@ -260,18 +258,29 @@ func (a *Applied) count(r *run, row int32) {
 
 // mayEnd says where a row, which ends at an event now, does if the program does not do what is assumed.
 func (a *Applied) mayEnd(row, now, otherwise int32) {
-	if a.otherwise == nil {
-		a.otherwise = map[int32]ending{}
+	o := &a.sooner
+	if otherwise > now {
+		o = &a.later
 	}
-	a.otherwise[row] = ending{now, otherwise}
+	if o.ends == nil {
+		o.ends = map[int32]ending{}
+	}
+	o.ends[row] = ending{now, otherwise}
 }
 
 // mayShrink says how many times fewer bytes a row has if the program does not do what is assumed.
 func (a *Applied) mayShrink(row int32, times int64) {
-	if a.smaller == nil {
-		a.smaller = map[int32]int64{}
+	if a.sooner.sizes == nil {
+		a.sooner.sizes = map[int32]int64{}
 	}
-	a.smaller[row] = times
+	a.sooner.sizes[row] = times
+}
+
+// otherwise is what a program may do that does not do what is assumed.
+type otherwise struct {
+	ends  map[int32]ending // by row
+	sizes map[int32]int64  // by row, how many times fewer bytes it may have
+	peak  int64            // reserved, 0 where there is no such row
 }
 
 // ending is where a row ends, and where it may, see whatif.Edits.

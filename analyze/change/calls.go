@@ -231,7 +231,44 @@ func (r *run) joinOne(calls []instance) ([]instance, int) {
 		over := lastOf(&calls[len(calls)-1])
 		joined, parts = r.joinWhere(calls, func(k int) bool { return lastOf(&calls[k]) != over })
 	}
+	if n := r.period(calls); parts < 2 && n > 1 {
+		joined, parts = r.joinWhere(calls, func(k int) bool { return k%n < n-1 })
+	}
 	return joined, parts
+}
+
+// period is how many calls come again and again, where all are of a function's one statement, which calls modules of torch's: parts of
+// that, as in drop(f(drop(g(f(x))))); 1 for none.
+func (r *run) period(calls []instance) int {
+	const most = 8
+	began := r.inCallee(&calls[0], 0)
+	for i := range calls {
+		for k, row := range calls[i].rows {
+			stack := r.stack(r.code(row))
+			at := r.runs(stack, r.depthAt(&calls[i], row))
+			inside := stack[:max(slices.Index(stack, at), 0)]
+			others := func(id snapshot.FrameID) bool { return r.contains(id) || !frames.Of(r.s, id).IsLibrary() }
+			if r.inCallee(&calls[i], k) != began || r.contains(at) || slices.ContainsFunc(inside, others) {
+				return 1
+			}
+		}
+	}
+	alike := func(a, b *instance) bool {
+		return slices.EqualFunc(a.rows, b.rows, func(x, y int32) bool { return r.code(x) == r.code(y) })
+	}
+	for n := 2; n <= min(most, len(calls)/2); n++ {
+		if len(calls)%n != 0 || alike(&calls[0], &calls[1]) {
+			continue
+		}
+		comes := true
+		for k := n; k < len(calls) && comes; k++ {
+			comes = alike(&calls[k], &calls[k%n])
+		}
+		if comes {
+			return n
+		}
+	}
+	return 1
 }
 
 // joinWhere joins calls that end early with those behind, and gives how many parts each then has at most, those that begin alike as

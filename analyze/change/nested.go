@@ -197,7 +197,7 @@ func (d *draft) numbered(kept []keeper, c *Change, names []string) map[string][]
 	}
 	of := map[string][]keeper{}
 	for _, k := range kept {
-		key := fmt.Sprint(d.called(&k.group)[1:])
+		key := fmt.Sprint(k.around[d.lineOfModule(k.around)+1:])
 		of[key] = append(of[key], k)
 	}
 	var found []keeper

@@ -33,6 +33,20 @@ func (r *run) lineAt(stack []snapshot.FrameID, depth int) int {
 	return depth
 }
 
+// lineOfModule is the depth of the line of the module itself that a call goes by, which may call functions of its own that call it; of
+// one that no module makes, of the line that does.
+func (r *run) lineOfModule(around []snapshot.FrameID) int {
+	line := r.lineAt(around, 0)
+	if r.inModule(around, line) {
+		for d := line + 1; !frames.Of(r.s, around[d]).IsModuleCall(); d++ {
+			if r.isCode(around, d) {
+				line = d
+			}
+		}
+	}
+	return line
+}
+
 // byFunction is the depth of the line in the same module that called the function whose line at depth calls modules, -1 for none.
 func (r *run) byFunction(stack []snapshot.FrameID, depth int) int {
 	for d := depth + 1; d < len(stack) && !frames.Of(r.s, stack[d]).IsModuleCall(); d++ {

@@ -1,6 +1,7 @@
 package change
 
 import (
+	"cmp"
 	"context"
 	"slices"
 
@@ -105,8 +106,11 @@ func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 			}
 		}
 		for i := range a.Changes {
-			if c := &a.Changes[i]; len(c.otherwise)+len(c.smaller) > 0 {
-				p, err := d.p.Edited(d.otherwise(c))
+			for _, v := range []*otherwise{&a.Changes[i].sooner, &a.Changes[i].later} {
+				if len(v.ends)+len(v.sizes) == 0 {
+					continue
+				}
+				p, err := d.p.Edited(d.otherwise(v))
 				if err != nil {
 					return err
 				}
@@ -114,7 +118,7 @@ func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 				if err != nil {
 					return err
 				}
-				c.other = o.ReservedPeak
+				v.peak = o.ReservedPeak
 			}
 		}
 		if opt := a.options(d.after); d.p.Recorded.Tie.ByAddress() {
@@ -198,9 +202,10 @@ func (a *Answer) doubt(d *draft) (jumps bool) {
 			}
 			a.Doubts = append(a.Doubts, v)
 		}
-		if c.other > 0 && c.other != peak {
-			a.Doubts = append(a.Doubts, Doubt{Kind: Otherwise, Change: c.Change, below: sure + share(max(peak-c.other, 0), peak),
-				above: sure + share(max(c.other-peak, 0), peak)})
+		least, most := cmp.Or(c.sooner.peak, peak), cmp.Or(c.later.peak, peak)
+		if least, most = min(least, most, peak), max(least, most, peak); least < most {
+			a.Doubts = append(a.Doubts, Doubt{Kind: Otherwise, Change: c.Change, below: sure + share(peak-least, peak),
+				above: sure + share(most-peak, peak)})
 		}
 		for _, k := range c.Assumptions {
 			switch k.Kind {
@@ -254,15 +259,15 @@ func (d *draft) atOnce() whatif.Edits {
 }
 
 // otherwise is what changes come to where a program does not do what one of them assumes.
-func (d *draft) otherwise(c *Applied) whatif.Edits {
+func (d *draft) otherwise(o *otherwise) whatif.Edits {
 	e := d.edits()
 	e.Ends = slices.Clone(e.Ends)
-	for row, end := range c.otherwise {
+	for row, end := range o.ends {
 		if e.Ends[row] == end.now { // else another change has it end in any case
 			e.Ends[row] = end.otherwise
 		}
 	}
-	for row, times := range c.smaller {
+	for row, times := range o.sizes {
 		if !d.drop[row] {
 			e.Sizes[row] = max(e.Sizes[row]/times, 1)
 		}

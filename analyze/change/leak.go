@@ -1,0 +1,383 @@
+package change
+
+import (
+	"slices"
+
+	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/whatif"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// freeLeak lets go of what stacks leave behind, at the earliest of these: where the last statement is over that reads
+// it, if backward does not save it as far as is known; where the step ends that allocated it; where they allocate
+// again. Where the function that gets it goes on in the next step, and keeps other variables up to there, only the
+// last of these counts. Graphs that nothing goes back through are gone with the variable that has their end.
+func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
+	loops := map[snapshot.StackID]bool{}
+	for _, id := range stacks {
+		if row := slices.IndexFunc(d.t.Lives, func(l timeline.Life) bool { return l.Stack == id && l.Born >= 0 }); row >= 0 {
+			loops[id] = d.goesOn(int32(row))
+		}
+	}
+	next := make([]int32, d.s.Stacks.Len()+1) // by stack, the next birth
+	for _, id := range stacks {
+		next[id] = int32(d.t.Trace.Len())
+	}
+	freed := d.freeGraphs(func(row int32) bool { return next[d.t.Lives[row].Stack] > 0 }, e)
+	gone := map[int32]int32{} // by row, in their order
+	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
+		l := &d.t.Lives[row]
+		if next[l.Stack] > 0 && !freed[row] && !loops[l.Stack] && d.last(row) == whatif.Never && d.unsaved(row) {
+			if event, depth := d.dropped(row); depth >= 0 && event >= l.Born {
+				gone[row] = event
+			}
+		}
+	}
+	after, anew := make([]int32, len(next)), make([]int32, len(next)) // by stack, the next birth, and the first in the next step
+	for row := int32(len(d.t.Lives)) - 1; row >= int32(d.warm); row-- {
+		l := &d.t.Lives[row]
+		if next[l.Stack] == 0 || freed[row] {
+			continue
+		}
+		end := next[l.Stack]
+		if at := d.steps.At(int(l.Born)); at >= 0 && !loops[l.Stack] {
+			end = min(end, int32(d.steps.Steps[at].Last))
+			if event, ok := gone[row]; ok {
+				end = min(end, event)
+			}
+		} else if at >= 0 {
+			e.assumeOnce(BoundAgain)
+		}
+		if after[l.Stack] > 0 && d.steps.At(int(after[l.Stack])) != d.steps.At(int(l.Born)) {
+			anew[l.Stack] = after[l.Stack]
+		}
+		after[l.Stack] = l.Born
+		if until := d.end(row); !loops[l.Stack] || d.steps.At(int(until)) != d.steps.At(int(l.Born)) {
+			next[l.Stack] = l.Born // what the same stack makes and frees at once is not assigned to it
+		}
+		if was := d.last(row); d.until(row, end) {
+			e.count(d.run, row)
+			if anew[l.Stack] > end {
+				e.mayEnd(row, end, min(anew[l.Stack], was))
+			}
+		}
+	}
+}
+
+// freeGraphs lets go of graphs among what leaks, and says of which rows.
+func (d *draft) freeGraphs(leaks func(row int32) bool, e *Applied) map[int32]bool {
+	type place struct {
+		code  snapshot.StackID
+		depth int
+	}
+	known := map[place]bool{}
+	goesOn := func(row int32, depth int) bool {
+		at := place{d.code(row), depth}
+		is, ok := known[at]
+		if !ok {
+			is = d.goesOnAt(row, depth)
+			known[at] = is
+		}
+		return is
+	}
+	freed := map[int32]bool{}
+	all := d.leakedGraphs(leaks)
+	for i := range all {
+		x := d.graphEnds(all, i, goesOn)
+		for _, row := range all[i].rows {
+			freed[row] = true
+			if !d.until(row, x.end) {
+				continue
+			}
+			e.count(d.run, row)
+			if x.sooner < x.end {
+				e.mayEnd(row, x.end, x.sooner)
+			}
+			if row == all[i].end() {
+				e.mayEnd(row, x.end, whatif.Never) // as where it is kept without its graph
+			} else if x.later > x.end {
+				e.mayEnd(row, x.end, x.later)
+			}
+		}
+		if x.bound {
+			e.assumeOnce(BoundAgain)
+		}
+	}
+	return freed
+}
+
+// leakedGraph is a graph that leaks and that nothing goes back through, as of an evaluation with gradients.
+type leakedGraph struct {
+	rows []int32 // that leak, in their order; the last is its end
+	step int
+}
+
+// leakedGraphs are those of some rows, in their order. Code that begins anew begins another.
+func (d *draft) leakedGraphs(leaks func(row int32) bool) []leakedGraph {
+	var out []leakedGraph
+	trained := map[graphCall]bool{}
+	step := func(row int32) int {
+		at := d.steps.At(int(d.t.Lives[row].Born))
+		if at < 0 && len(d.steps.Steps) > 0 && int(d.t.Lives[row].Born) > d.steps.Steps[0].Last {
+			return len(d.steps.Steps) // behind the last
+		}
+		return at
+	}
+	goesOn := false
+	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
+		l := &d.t.Lives[row]
+		if phase := d.phase(row); phase != inProgram {
+			goesOn = goesOn && phase == inNothing
+			continue
+		}
+		at := step(row)
+		if at < 0 {
+			continue
+		}
+		if !leaks(row) || d.last(row) != whatif.Never {
+			if call := (graphCall{at, d.around[l.Stack]}); call.around > 0 && !trained[call] {
+				p := d.passOf(l.Born)
+				trained[call] = p != nil && d.saved(p, row)
+			}
+			continue
+		}
+		if last := len(out) - 1; goesOn && out[last].step == at && !d.repeats(&out[last], row) {
+			out[last].rows = append(out[last].rows, row)
+		} else {
+			out = append(out, leakedGraph{[]int32{row}, at})
+		}
+		goesOn = true
+	}
+	return slices.DeleteFunc(out, func(g leakedGraph) bool {
+		first := map[int32]snapshot.StackID{}
+		for _, row := range g.rows {
+			stack := d.t.Lives[row].Stack
+			around := d.around[stack]
+			if of, ok := first[around]; !ok {
+				first[around] = d.insides[stack]
+			} else if around > 0 && of != d.insides[stack] && !trained[graphCall{g.step, around}] {
+				return false // what several operations of a call made stays
+			}
+		}
+		return true
+	})
+}
+
+// graphCall is a call of a model in a step, by the code that makes it.
+type graphCall struct {
+	step   int
+	around int32
+}
+
+// repeats reports whether a row begins a graph anew: where one that is there did, or before that, behind something that another
+// statement made, or the outermost module at a later line.
+func (d *draft) repeats(g *leakedGraph, row int32) bool {
+	now, last := d.t.Lives[row].Stack, d.t.Lives[g.end()].Stack
+	if around := d.around[now]; around == 0 || around != d.around[last] {
+		return d.back(d.code(g.rows[0]), d.code(row), false)
+	}
+	if d.code(row) != d.code(g.rows[0]) {
+		return false
+	}
+	inner := func(id snapshot.StackID) int32 {
+		stack := d.stack(id)
+		for at := len(stack) - 1 - len(d.outside(stack)); at >= 0; at-- {
+			if c := frames.Of(d.s, stack[at]); c.Origin() != frames.Plumbing && c.Part() != frames.Wrapper && !c.IsModuleCall() {
+				return d.s.Frames.Get(stack[at]).Line
+			}
+		}
+		return 0
+	}
+	return inner(now) < inner(last)
+}
+
+// graphEnds are events after which a graph may be gone.
+type graphEnds struct {
+	end    int32 // where a variable has its end
+	sooner int32 // where none has
+	later  int32 // where the caller of the function has, too, else end
+	bound  bool  // at end the variable is bound anew
+}
+
+// graphEnds says when one of some graphs is gone that only variables hold. What comes out of a call is in a variable of the function
+// that makes the call, up to where it is bound anew or the function is over. What a function makes last in its one statement is its
+// caller's; with several, or a loop, it is taken to return no graph any more: it is there that too much is kept.
+func (d *draft) graphEnds(all []leakedGraph, at int, goesOn func(row int32, depth int) bool) graphEnds {
+	end, own := all[at].end(), d.stack(d.code(all[at].end()))
+	again, turn := d.endAgain(all, at)
+	until := int32(len(d.t.Lives))
+	if at+1 < len(all) {
+		until = all[at+1].rows[0]
+	}
+	depth := d.outcome(own)
+	x := graphEnds{end: -1, sooner: d.returned(d.statement(end, until, own, depth))}
+	for ; depth >= 0; depth = d.caller(own, depth) {
+		last := d.lastIn(end, own, depth)
+		before := at > 0 && all[at-1].step == all[at].step && d.staysIn(all[at-1].end(), end, own, depth)
+		switch {
+		case goesOn(end, depth):
+			x.later = int32(d.t.Trace.Len())
+			if again >= 0 {
+				x.later = d.t.Lives[again].Born
+			}
+			if x.end < 0 {
+				x.end, x.bound = x.later, true
+			}
+			return x
+		case turn && d.staysIn(end, again, own, depth):
+			x.end, x.bound = d.t.Lives[again].Born, true
+			for at+1 < len(all) && d.staysIn(all[at].end(), all[at+1].end(), own, depth) {
+				at++
+			}
+			x.later = d.returned(d.lastIn(all[at].end(), own, depth)) // where all are added up
+			return x
+		case before && x.end < 0:
+			x.end, x.later = d.returned(last), d.returned(last)
+			return x
+		case x.end < 0 && (d.statement(end, until, own, depth) < last || d.severalLines(&all[at], own, depth)):
+			x.end = d.returned(last)
+		}
+	}
+	x.end = max(x.end, x.sooner)
+	x.later = x.end
+	return x
+}
+
+func (g *leakedGraph) end() int32 { return g.rows[len(g.rows)-1] }
+
+// endAgain is the next row that is made as the end of a graph was, in one of the graphs behind it, -1 for none, and whether that is
+// of the same step.
+func (d *draft) endAgain(all []leakedGraph, at int) (row int32, turn bool) {
+	code := d.code(all[at].end())
+	for next := at + 1; next < len(all); next++ {
+		for _, row := range slices.Backward(all[next].rows) {
+			if d.code(row) == code {
+				return row, all[next].step == all[at].step
+			}
+		}
+	}
+	return -1, false
+}
+
+// outcome is the depth from outside of the function that gets what comes of something: of the outermost module that makes it.
+func (d *draft) outcome(own []snapshot.FrameID) int {
+	around := d.outside(own)
+	if around == nil {
+		return d.holder(own)
+	}
+	depth := len(around) - 1
+	if c := frames.Of(d.s, around[0]); c.Origin() == frames.Plumbing || c.Part() == frames.Wrapper {
+		depth = d.caller(own, depth)
+	}
+	return depth
+}
+
+// severalLines reports whether a function at a depth from outside makes a graph at more than one line, as one that takes a loss from
+// what a model gives, and so has it in variables.
+func (d *draft) severalLines(g *leakedGraph, own []snapshot.FrameID, depth int) bool {
+	begun := false // inputs come before
+	return slices.ContainsFunc(g.rows, func(row int32) bool {
+		stack := d.stack(d.code(row))
+		begun = begun || d.outside(stack) != nil
+		same, _ := d.inside(own, stack, d.code(row), depth)
+		return begun && same && d.line(stack, depth) != d.line(own, depth)
+	})
+}
+
+// statement is the last row of the statement that allocates a row in the function at a depth from outside, before another row.
+func (d *draft) statement(row, until int32, own []snapshot.FrameID, depth int) int32 {
+	last := row
+	for next := row + 1; next < until && d.phase(next) != inBackward; next++ {
+		if d.phase(next) == inNothing {
+			continue
+		}
+		stack := d.stack(d.code(next))
+		if same, back := d.inside(own, stack, d.code(last), depth); !same || back || d.line(stack, depth) != d.line(own, depth) {
+			break
+		}
+		last = next
+	}
+	return last
+}
+
+// staysIn reports whether nothing was allocated outside of a function between two rows which that allocates.
+func (d *draft) staysIn(from, to int32, own []snapshot.FrameID, depth int) bool {
+	for row := from + 1; row <= to; row++ {
+		if d.phase(row) == inNothing || d.phase(row) == inBackward {
+			continue
+		}
+		if same, _ := d.inside(own, d.stack(d.code(row)), d.code(from), depth); !same {
+			return false
+		}
+	}
+	return true
+}
+
+// unsaved reports whether backward has no use for a row that it never lets go of: a loss reads it next, which saves
+// what it makes of it, or the loss of the pass is made already.
+func (d *draft) unsaved(row int32) bool {
+	p := d.passOf(d.t.Lives[row].Born)
+	if p == nil || d.t.Lives[row].Born >= p.begin {
+		return true
+	}
+	first := true
+	for next := row + 1; next < p.rows.to && d.t.Lives[next].Born < p.begin; next++ {
+		switch {
+		case d.worksIn(next) || d.phase(next) != inProgram:
+		case d.inLoss(next):
+			return first
+		default:
+			first = false
+		}
+	}
+	for before := row - 1; before >= p.rows.from; before-- {
+		if d.inLoss(before) {
+			return true
+		}
+	}
+	return false
+}
+
+// goesOn reports whether the function that has a row last goes on in the next step, as the body of a loop does: other
+// variables of it are there until the same line has made what they are assigned anew.
+func (d *draft) goesOn(leak int32) bool {
+	_, depth := d.dropped(leak)
+	return d.goesOnAt(leak, depth)
+}
+
+// goesOnAt reports whether the function that has a row at a depth from outside goes on in the step that has the next.
+func (d *draft) goesOnAt(leak int32, depth int) bool {
+	own := d.stack(d.t.Lives[leak].Stack)
+	if depth < 0 || depth >= len(own) {
+		return false
+	}
+	period, before := 1, -1 // steps until it leaks again: some programs have several optimizers
+	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
+		if at := d.steps.At(int(d.t.Lives[row].Born)); at >= 0 && at != before && d.code(row) == d.code(leak) {
+			if before >= 0 {
+				period = at - before
+				break
+			}
+			before = at
+		}
+	}
+	seen := 0
+	for row := int32(d.warm); int(row) < len(d.t.Lives) && seen < 2; row++ {
+		l := &d.t.Lives[row]
+		end := d.end(row)
+		if d.phase(row) != inProgram || int(end) >= d.t.Trace.Len() {
+			continue
+		}
+		from, to := d.steps.At(int(l.Born)), d.steps.At(int(end))
+		if from < 0 || to <= from || to > from+period {
+			continue
+		}
+		stack, now := d.stack(l.Stack), d.stack(d.t.Lives[d.lastBefore(end)].Stack)
+		same := func(stack []snapshot.FrameID) bool { ok, _ := d.inside(own, stack, l.Stack, depth); return ok }
+		if same(stack) && same(now) && d.line(stack, depth) == d.line(now, depth) {
+			seen++
+		}
+	}
+	return seen == 2
+}
