@@ -5,7 +5,6 @@ import (
 
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
-	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -24,11 +23,18 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 	for _, id := range stacks {
 		next[id] = int32(d.t.Trace.Len())
 	}
-	freed := d.freeGraphs(func(row int32) bool { return next[d.t.Lives[row].Stack] > 0 }, e)
+	var last int32 // birth
+	for row := int32(len(d.t.Lives)) - 1; row >= 0 && last == 0; row-- {
+		if l := &d.t.Lives[row]; next[l.Stack] > 0 {
+			last = l.Born
+		}
+	}
+	stays := func(row int32) bool { return next[d.t.Lives[row].Stack] > 0 && d.last(row) >= last }
+	freed := d.freeGraphs(stays, e)
 	gone := map[int32]int32{} // by row, in their order
 	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
 		l := &d.t.Lives[row]
-		if next[l.Stack] > 0 && !freed[row] && !loops[l.Stack] && d.last(row) == whatif.Never && d.unsaved(row) {
+		if stays(row) && !freed[row] && !loops[l.Stack] && d.unsaved(row) {
 			if event, depth := d.dropped(row); depth >= 0 && event >= l.Born {
 				gone[row] = event
 			}
@@ -66,7 +72,7 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 }
 
 // freeGraphs lets go of graphs among what leaks, and says of which rows.
-func (d *draft) freeGraphs(leaks func(row int32) bool, e *Applied) map[int32]bool {
+func (d *draft) freeGraphs(stays func(row int32) bool, e *Applied) map[int32]bool {
 	type place struct {
 		code  snapshot.StackID
 		depth int
@@ -82,11 +88,12 @@ func (d *draft) freeGraphs(leaks func(row int32) bool, e *Applied) map[int32]boo
 		return is
 	}
 	freed := map[int32]bool{}
-	all := d.leakedGraphs(leaks)
+	all := d.leakedGraphs(stays)
 	for i := range all {
 		x := d.graphEnds(all, i, goesOn)
 		for _, row := range all[i].rows {
 			freed[row] = true
+			was := d.last(row)
 			if !d.until(row, x.end) {
 				continue
 			}
@@ -95,9 +102,9 @@ func (d *draft) freeGraphs(leaks func(row int32) bool, e *Applied) map[int32]boo
 				e.mayEnd(row, x.end, x.sooner)
 			}
 			if row == all[i].end() {
-				e.mayEnd(row, x.end, whatif.Never) // as where it is kept without its graph
+				e.mayEnd(row, x.end, was) // as where it is kept without its graph
 			} else if x.later > x.end {
-				e.mayEnd(row, x.end, x.later)
+				e.mayEnd(row, x.end, min(x.later, was))
 			}
 		}
 		if x.bound {
@@ -114,7 +121,7 @@ type leakedGraph struct {
 }
 
 // leakedGraphs are those of some rows, in their order. Code that begins anew begins another.
-func (d *draft) leakedGraphs(leaks func(row int32) bool) []leakedGraph {
+func (d *draft) leakedGraphs(stays func(row int32) bool) []leakedGraph {
 	var out []leakedGraph
 	trained := map[graphCall]bool{}
 	step := func(row int32) int {
@@ -135,7 +142,7 @@ func (d *draft) leakedGraphs(leaks func(row int32) bool) []leakedGraph {
 		if at < 0 {
 			continue
 		}
-		if !leaks(row) || d.last(row) != whatif.Never {
+		if !stays(row) {
 			if call := (graphCall{at, d.around[l.Stack]}); call.around > 0 && !trained[call] {
 				p := d.passOf(l.Born)
 				trained[call] = p != nil && d.saved(p, row)
