@@ -5,6 +5,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -126,8 +127,8 @@ func (d *draft) leakedGraphs(stays func(row int32) bool) []leakedGraph {
 	trained := map[graphCall]bool{}
 	step := func(row int32) int {
 		at := d.steps.At(int(d.t.Lives[row].Born))
-		if at < 0 && len(d.steps.Steps) > 0 && int(d.t.Lives[row].Born) > d.steps.Steps[0].Last {
-			return len(d.steps.Steps) // behind the last
+		if n := len(d.steps.Steps); at < 0 && (n == 0 || int(d.t.Lives[row].Born) > d.steps.Steps[0].Last) {
+			return n // behind the last
 		}
 		return at
 	}
@@ -156,7 +157,7 @@ func (d *draft) leakedGraphs(stays func(row int32) bool) []leakedGraph {
 		}
 		goesOn = true
 	}
-	return slices.DeleteFunc(out, func(g leakedGraph) bool {
+	out = slices.DeleteFunc(out, func(g leakedGraph) bool {
 		first := map[int32]snapshot.StackID{}
 		for _, row := range g.rows {
 			stack := d.t.Lives[row].Stack
@@ -169,6 +170,27 @@ func (d *draft) leakedGraphs(stays func(row int32) bool) []leakedGraph {
 		}
 		return true
 	})
+	for i := range out {
+		d.takeRest(&out[i])
+	}
+	return out
+}
+
+// takeRest takes into a graph what else its modules made in between that is there as long as it.
+func (d *draft) takeRest(g *leakedGraph) {
+	arounds, until := map[int32]bool{}, int32(whatif.Never)
+	for _, row := range g.rows {
+		arounds[d.around[d.t.Lives[row].Stack]] = true
+		until = min(until, d.last(row))
+	}
+	delete(arounds, 0)
+	var all []int32
+	for row := g.rows[0]; row <= g.end(); row++ {
+		if slices.Contains(g.rows, row) || arounds[d.around[d.t.Lives[row].Stack]] && d.phase(row) == inProgram && d.last(row) >= until {
+			all = append(all, row)
+		}
+	}
+	g.rows = all
 }
 
 // graphCall is a call of a model in a step, by the code that makes it.
