@@ -58,6 +58,7 @@ const (
 	TakenFor       AssumptionKind = "taken_for"       // a line's modules are taken for those of a name
 	OneOfLists     AssumptionKind = "one_of_lists"    // which lists of modules, or parts of one, a name means is guessed
 	OnlyLeak       AssumptionKind = "only_leak"       // the one leak that there is is taken for that of a line
+	HeldGraphs     AssumptionKind = "held_graphs"     // graphs that stay, and that nothing goes back through, leak
 	NonReentrant   AssumptionKind = "non_reentrant"   // checkpoints are of the form use_reentrant=False
 	LeafInput      AssumptionKind = "leaf_input"      // adapters: what goes into the first checkpoint needs a gradient
 	LastReader     AssumptionKind = "last_reader"     // the statement behind is the last to read a variable
@@ -290,10 +291,17 @@ type refusal func(why Missing, lines ...string) error
 
 func (d *draft) applyLeak(c *Change, a *Applied, refuse refusal) error {
 	growths := ghost.Find(d.s, d.t, nil)
-	if len(growths) == 0 {
-		return refuse(NoLeak)
-	}
 	where := d.place(c.line)
+	if len(growths) == 0 {
+		held := d.heldGraphs(where)
+		if len(held) == 0 {
+			return refuse(NoLeak)
+		}
+		d.freeGraphs(held, a)
+		a.Line = attribution.Place(d.s, d.t.Lives[held[0].end()].Stack)
+		a.Assumptions = append(a.Assumptions, Assumption{Kind: HeldGraphs, Line: a.Line})
+		return nil
+	}
 	var stacks []snapshot.StackID
 	var lines []string
 	for i := range growths {

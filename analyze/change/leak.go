@@ -3,6 +3,7 @@ package change
 import (
 	"slices"
 
+	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/whatif"
@@ -31,7 +32,7 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 		}
 	}
 	stays := func(row int32) bool { return next[d.t.Lives[row].Stack] > 0 && d.last(row) >= last }
-	freed := d.freeGraphs(stays, e)
+	freed := d.freeGraphs(d.leakedGraphs(stays), e)
 	gone := map[int32]int32{} // by row, in their order
 	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
 		l := &d.t.Lives[row]
@@ -72,8 +73,8 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 	}
 }
 
-// freeGraphs lets go of graphs among what leaks, and says of which rows.
-func (d *draft) freeGraphs(stays func(row int32) bool, e *Applied) map[int32]bool {
+// freeGraphs lets go of graphs, and says of which rows.
+func (d *draft) freeGraphs(all []leakedGraph, e *Applied) map[int32]bool {
 	type place struct {
 		code  snapshot.StackID
 		depth int
@@ -89,7 +90,6 @@ func (d *draft) freeGraphs(stays func(row int32) bool, e *Applied) map[int32]boo
 		return is
 	}
 	freed := map[int32]bool{}
-	all := d.leakedGraphs(stays)
 	for i := range all {
 		x := d.graphEnds(all, i, goesOn)
 		for _, row := range all[i].rows {
@@ -143,11 +143,11 @@ func (d *draft) leakedGraphs(stays func(row int32) bool) []leakedGraph {
 		if at < 0 {
 			continue
 		}
+		if call := (graphCall{at, d.around[l.Stack]}); call.around > 0 && !trained[call] {
+			p := d.passOf(l.Born)
+			trained[call] = p != nil && d.saved(p, row)
+		}
 		if !stays(row) {
-			if call := (graphCall{at, d.around[l.Stack]}); call.around > 0 && !trained[call] {
-				p := d.passOf(l.Born)
-				trained[call] = p != nil && d.saved(p, row)
-			}
 			continue
 		}
 		if last := len(out) - 1; goesOn && out[last].step == at && !d.repeats(&out[last], row) {
@@ -158,20 +158,59 @@ func (d *draft) leakedGraphs(stays func(row int32) bool) []leakedGraph {
 		goesOn = true
 	}
 	out = slices.DeleteFunc(out, func(g leakedGraph) bool {
-		first := map[int32]snapshot.StackID{}
-		for _, row := range g.rows {
-			stack := d.t.Lives[row].Stack
-			around := d.around[stack]
-			if of, ok := first[around]; !ok {
-				first[around] = d.insides[stack]
-			} else if around > 0 && of != d.insides[stack] && !trained[graphCall{g.step, around}] {
-				return false // what several operations of a call made stays
-			}
-		}
-		return true
+		return !d.several(g.rows, func(around int32) bool { return !trained[graphCall{g.step, around}] })
 	})
 	for i := range out {
 		d.takeRest(&out[i])
+	}
+	return out
+}
+
+// several reports whether some rows are of several operations of a call of a module, by the code around it which a filter takes.
+func (d *draft) several(rows []int32, takes func(around int32) bool) bool {
+	first := map[int32]snapshot.StackID{}
+	return slices.ContainsFunc(rows, func(row int32) bool {
+		stack := d.t.Lives[row].Stack
+		around := d.around[stack]
+		of, ok := first[around]
+		if !ok {
+			first[around] = d.insides[stack]
+		}
+		return ok && around > 0 && of != d.insides[stack] && takes(around)
+	})
+}
+
+// heldGraphs are graphs of code at a line, nil for any, that stay though nothing goes back through them: what a variable holds is gone
+// with the next of its kind, and these are there when the one behind that begins.
+func (d *draft) heldGraphs(where *place) []leakedGraph {
+	all := d.leakedGraphs(func(row int32) bool {
+		l := &d.t.Lives[row]
+		return !l.Passing() && !d.is(row, category.Workspace) && !d.byproduct(row)
+	})
+	kinds := map[snapshot.StackID][]int{} // by the code that graphs begin with
+	for i := range all {
+		code := d.code(all[i].rows[0])
+		kinds[code] = append(kinds[code], i)
+	}
+	var out []leakedGraph
+	for i := range all {
+		of := kinds[d.code(all[i].rows[0])]
+		until := d.t.Lives[len(d.t.Lives)-1].Born
+		if k := slices.Index(of, i) + 2; k < len(of) {
+			until = d.t.Lives[all[of[k]].rows[0]].Born
+		} else if len(of) < 3 {
+			continue
+		}
+		g := leakedGraph{step: all[i].step}
+		for _, row := range all[i].rows {
+			if d.last(row) >= until {
+				g.rows = append(g.rows, row)
+			}
+		}
+		there := func(row int32) bool { return where == nil || where.depth(d.t.Lives[row].Stack) >= 0 }
+		if slices.ContainsFunc(g.rows, there) && d.several(g.rows, func(int32) bool { return true }) {
+			out = append(out, g)
+		}
 	}
 	return out
 }

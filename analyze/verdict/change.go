@@ -220,6 +220,9 @@ func assumed(a *change.Assumption) string {
 			"%s.", a.Line, a.Name)
 	case change.OnlyLeak:
 		return fmt.Sprintf("%s allocates nothing that leaks; the only leak found, from %s, is taken for it.", a.Name, a.Line)
+	case change.HeldGraphs:
+		return fmt.Sprintf("No leak is certain in so few steps; autograd graphs that stay, such as that of %s, though nothing goes "+
+			"back through them are taken for one.", a.Line)
 	case change.OneOfLists:
 		return "Which lists of modules a name means is guessed, by how many modules they have, what these keep, and their order."
 	case change.TrainsAlone:
