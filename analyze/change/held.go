@@ -137,6 +137,13 @@ func (d *draft) staying(p *pass) map[int32]bool {
 func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 	gone := map[int32]bool{}
 	trained := d.trainedFrom(where)
+	const several = 2
+	kept, gather := d.keptByProgram(where), map[gathered]int{}
+	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
+		if where.depth(d.t.Lives[row].Stack) >= 0 {
+			gather[d.gathered(row)]++
+		}
+	}
 	keepsNothing := func(id snapshot.FrameID) bool { return frames.Of(d.s, id).Has(frames.WithoutGrad) }
 	for row := int32(d.warm); int(row) < len(d.t.Lives) && ctx.Err() == nil; row++ {
 		depth := where.depth(d.t.Lives[row].Stack)
@@ -144,14 +151,18 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 			continue
 		}
 		own := d.stack(d.t.Lives[row].Stack)
-		if at := len(own) - 1 - depth; trained[own[at]] || slices.ContainsFunc(own[:at], keepsNothing) || d.byModule(row, where) {
+		if at := len(own) - 1 - depth; trained[own[at]] || slices.ContainsFunc(own[:at], keepsNothing) || kept[row] || d.byModule(row, where) {
 			continue
 		}
 		end, holder := d.dropped(row)
 		within := holder > depth || holder == depth && d.readAt(row, d.stack(d.code(row)), depth, true).into >= 0
+		was := d.last(row)
 		if within && d.until(row, end) {
 			e.count(d.run, row)
 			gone[row] = true
+			if d.insides[d.t.Lives[row].Stack] == 0 && gather[d.gathered(row)] > several {
+				e.mayEnd(row, end, was) // where a list has them, too
+			}
 			if of := d.cloneOf(row); of >= 0 {
 				d.drop[row] = true
 				d.ends[of] = max(d.ends[of], end)
@@ -163,6 +174,44 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 		d.noGradients(&d.passes[i], gone, e)
 	}
 	d.noLoss(where, gone, e)
+}
+
+// gathered is code of which rows are gone together, before another row is allocated.
+type gathered struct {
+	code snapshot.StackID
+	last int32
+}
+
+func (d *draft) gathered(row int32) gathered { return gathered{d.code(row), d.lastBefore(d.end(row))} }
+
+// keptByProgram are the rows of code at a place that are there when all is gone that modules made in the same call of it, and so are of
+// no graph of theirs: what it returns besides.
+func (d *draft) keptByProgram(where *place) map[int32]bool {
+	out := map[int32]bool{}
+	var call []int32
+	over := func() {
+		graph := int32(-1) // the last row before all of it is gone
+		for _, row := range call {
+			if d.insides[d.t.Lives[row].Stack] != 0 {
+				graph = max(graph, d.lastBefore(d.end(row)))
+			}
+		}
+		for _, row := range call {
+			out[row] = graph >= 0 && d.insides[d.t.Lives[row].Stack] == 0 && d.lastBefore(d.end(row)) > graph
+		}
+		call = call[:0]
+	}
+	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
+		switch phase := d.phase(row); {
+		case phase == inNothing:
+		case phase == inProgram && where.depth(d.t.Lives[row].Stack) >= 0:
+			call = append(call, row)
+		default:
+			over()
+		}
+	}
+	over()
+	return out
 }
 
 // trainedFrom are the frames at a place whose calls a backward pass goes through, where it goes through no call of others.
