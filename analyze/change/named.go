@@ -192,8 +192,8 @@ func (c *Change) which() string {
 // everyList stands for all lists of modules.
 const everyList = "*"
 
-// outstanding are, of more lists than are named, those that have as many modules as are named, or that keep much more than the
-// others; of two of one module, the one whose turn a name tells; those that make images smaller or larger as a name says; all where
+// outstanding are, of more lists than are named, those that have as many modules as are named, or modules of the program's own, or
+// that keep much more than the others; of two of one module, the one whose turn a name tells; those that make images smaller or larger as a name says; all where
 // nothing tells.
 func (d *draft) outstanding(kept []keeper, c *Change, names []string) []keeper {
 	const more = 3 // times as much
@@ -210,6 +210,9 @@ func (d *draft) outstanding(kept []keeper, c *Change, names []string) []keeper {
 		if len(long) == 1 {
 			return long
 		}
+	}
+	if own := slices.DeleteFunc(slices.Clone(kept), func(k keeper) bool { return d.ofTorchs(&k.group) }); len(own) == len(names) {
+		return own
 	}
 	by := slices.Clone(kept)
 	sorting.Stable(by, func(a, b keeper) int { return cmp.Compare(b.saved, a.saved) })
@@ -229,6 +232,16 @@ func (d *draft) outstanding(kept []keeper, c *Change, names []string) []keeper {
 		return kept
 	}
 	return slices.DeleteFunc(kept, func(k keeper) bool { return k.saved < least })
+}
+
+// ofTorchs reports whether the modules of a group are lists of torch's own modules, and of none of the program's.
+func (d *draft) ofTorchs(g *group) bool {
+	return d.callsList(&g.calls[0]) && !slices.ContainsFunc(g.calls, func(c instance) bool {
+		return slices.ContainsFunc(c.rows, func(row int32) bool {
+			inside := d.stack(d.code(row))[:d.depthAt(&c, row)]
+			return slices.ContainsFunc(inside, func(id snapshot.FrameID) bool { return !frames.Of(d.s, id).IsLibrary() })
+		})
+	})
 }
 
 // ofOneName reports whether lists are likely to have one name, since they have one class of modules, or are of one model of

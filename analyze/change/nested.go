@@ -210,8 +210,11 @@ func (d *draft) numbered(kept []keeper, c *Change, names []string) map[string][]
 		}
 		found = lists
 	}
-	if found == nil && len(kept) == 1 {
-		found = d.stagesOf(kept[0])
+	if found == nil {
+		staged := slices.DeleteFunc(slices.Clone(kept), func(k keeper) bool { return d.stagesOf(k) == nil })
+		if len(staged) == 1 {
+			found = d.stagesOf(staged[0])
+		}
 	}
 	if found == nil {
 		return nil
