@@ -298,7 +298,7 @@ func (d *draft) applyLeak(c *Change, a *Applied, refuse refusal) error {
 			return refuse(NoLeak)
 		}
 		d.freeGraphs(held, a)
-		a.Line = attribution.Place(d.s, d.t.Lives[held[0].end()].Stack)
+		a.Line = attribution.Place(d.s, d.t.Lives[held[0].end].Stack)
 		a.Assumptions = append(a.Assumptions, Assumption{Kind: HeldGraphs, Line: a.Line})
 		return nil
 	}

@@ -90,22 +90,27 @@ func (d *draft) freeGraphs(all []leakedGraph, e *Applied) map[int32]bool {
 		return is
 	}
 	freed := map[int32]bool{}
+	d.findEnds(all)
 	for i := range all {
 		x := d.graphEnds(all, i, goesOn)
 		for _, row := range all[i].rows {
 			freed[row] = true
 			was := d.last(row)
-			if !d.until(row, x.end) {
+			end, sooner := x.end, x.sooner
+			if row > all[i].end { // it comes of this one and others
+				end, sooner = max(end, d.returned(row)), max(sooner, d.returned(row))
+			}
+			if !d.until(row, end) {
 				continue
 			}
 			e.count(d.run, row)
-			if x.sooner < x.end {
-				e.mayEnd(row, x.end, x.sooner)
+			if sooner < end {
+				e.mayEnd(row, end, sooner)
 			}
-			if row == all[i].end() {
-				e.mayEnd(row, x.end, was) // as where it is kept without its graph
-			} else if x.later > x.end {
-				e.mayEnd(row, x.end, min(x.later, was))
+			if row == all[i].end {
+				e.mayEnd(row, end, was) // as where it is kept without its graph
+			} else if x.later > end {
+				e.mayEnd(row, end, min(x.later, was))
 			}
 		}
 		if x.bound {
@@ -117,7 +122,9 @@ func (d *draft) freeGraphs(all []leakedGraph, e *Applied) map[int32]bool {
 
 // leakedGraph is a graph that leaks and that nothing goes back through, as of an evaluation with gradients.
 type leakedGraph struct {
-	rows []int32 // that leak, in their order; the last is its end
+	rows []int32          // that leak, in their order
+	kind snapshot.StackID // the code that it begins with
+	end  int32            // the last of them, but for what comes of several
 	step int
 }
 
@@ -153,7 +160,7 @@ func (d *draft) leakedGraphs(stays func(row int32) bool) []leakedGraph {
 		if last := len(out) - 1; goesOn && out[last].step == at && !d.repeats(&out[last], row) {
 			out[last].rows = append(out[last].rows, row)
 		} else {
-			out = append(out, leakedGraph{[]int32{row}, at})
+			out = append(out, leakedGraph{rows: []int32{row}, kind: d.code(row), step: at})
 		}
 		goesOn = true
 	}
@@ -187,32 +194,31 @@ func (d *draft) heldGraphs(where *place) []leakedGraph {
 		l := &d.t.Lives[row]
 		return !l.Passing() && !d.is(row, category.Workspace) && !d.byproduct(row)
 	})
-	kinds := map[snapshot.StackID][]int{} // by the code that graphs begin with
+	kinds := map[snapshot.StackID][]int{}
 	for i := range all {
-		code := d.code(all[i].rows[0])
-		kinds[code] = append(kinds[code], i)
+		kinds[all[i].kind] = append(kinds[all[i].kind], i)
 	}
-	var out []leakedGraph
+	held := map[snapshot.StackID]bool{} // by kind
 	for i := range all {
-		of := kinds[d.code(all[i].rows[0])]
+		of := kinds[all[i].kind]
 		until := d.t.Lives[len(d.t.Lives)-1].Born
 		if k := slices.Index(of, i) + 2; k < len(of) {
 			until = d.t.Lives[all[of[k]].rows[0]].Born
 		} else if len(of) < 3 {
 			continue
 		}
-		g := leakedGraph{step: all[i].step}
+		var stays []int32
 		for _, row := range all[i].rows {
 			if d.last(row) >= until {
-				g.rows = append(g.rows, row)
+				stays = append(stays, row)
 			}
 		}
 		there := func(row int32) bool { return where == nil || where.depth(d.t.Lives[row].Stack) >= 0 }
-		if slices.ContainsFunc(g.rows, there) && d.several(g.rows, func(int32) bool { return true }) {
-			out = append(out, g)
+		if slices.ContainsFunc(stays, there) && d.several(stays, func(int32) bool { return true }) {
+			held[all[i].kind], all[i].rows = true, stays
 		}
 	}
-	return out
+	return slices.DeleteFunc(all, func(g leakedGraph) bool { return !held[g.kind] })
 }
 
 // takeRest takes into a graph what else its modules made in between that is there as long as it.
@@ -224,7 +230,7 @@ func (d *draft) takeRest(g *leakedGraph) {
 	}
 	delete(arounds, 0)
 	var all []int32
-	for row := g.rows[0]; row <= g.end(); row++ {
+	for row := g.rows[0]; row <= g.rows[len(g.rows)-1]; row++ {
 		if slices.Contains(g.rows, row) || arounds[d.around[d.t.Lives[row].Stack]] && d.phase(row) == inProgram && d.last(row) >= until {
 			all = append(all, row)
 		}
@@ -241,11 +247,11 @@ type graphCall struct {
 // repeats reports whether a row begins a graph anew: where one that is there did, or before that, behind something that another
 // statement made, or the outermost module at a later line.
 func (d *draft) repeats(g *leakedGraph, row int32) bool {
-	now, last := d.t.Lives[row].Stack, d.t.Lives[g.end()].Stack
+	now, last := d.t.Lives[row].Stack, d.t.Lives[g.rows[len(g.rows)-1]].Stack
 	if around := d.around[now]; around == 0 || around != d.around[last] {
-		return d.back(d.code(g.rows[0]), d.code(row), false)
+		return d.back(g.kind, d.code(row), false)
 	}
-	if d.code(row) != d.code(g.rows[0]) {
+	if d.code(row) != g.kind {
 		return false
 	}
 	inner := func(id snapshot.StackID) int32 {
@@ -272,8 +278,8 @@ type graphEnds struct {
 // that makes the call, up to where it is bound anew or the function is over. What a function makes last in its one statement is its
 // caller's; with several, or a loop, it is taken to return no graph any more: it is there that too much is kept.
 func (d *draft) graphEnds(all []leakedGraph, at int, goesOn func(row int32, depth int) bool) graphEnds {
-	end, own := all[at].end(), d.stack(d.code(all[at].end()))
-	again, turn := d.endAgain(all, at)
+	end, own := all[at].end, d.stack(d.code(all[at].end))
+	again := d.endAgain(all, at)
 	until := int32(len(d.t.Lives))
 	if at+1 < len(all) {
 		until = all[at+1].rows[0]
@@ -281,29 +287,30 @@ func (d *draft) graphEnds(all []leakedGraph, at int, goesOn func(row int32, dept
 	depth := d.outcome(own)
 	x := graphEnds{end: -1, sooner: d.returned(d.statement(end, until, own, depth))}
 	for ; depth >= 0; depth = d.caller(own, depth) {
+		// loops reports whether a function goes on from one graph to the next, and is not called again.
+		loops := func(a, b int) bool {
+			return (all[a].step == all[b].step || goesOn(end, depth)) && d.staysIn(all[a].end, all[b].end, own, depth)
+		}
 		last := d.lastIn(end, own, depth)
-		before := at > 0 && all[at-1].step == all[at].step && d.staysIn(all[at-1].end(), end, own, depth)
 		switch {
-		case goesOn(end, depth):
-			x.later = int32(d.t.Trace.Len())
-			if again >= 0 {
-				x.later = d.t.Lives[again].Born
+		case again >= 0 && loops(at, again):
+			x.later = d.t.Lives[d.endIn(&all[again], end)].Born
+			if x.end >= 0 {
+				return x
 			}
-			if x.end < 0 {
-				x.end, x.bound = x.later, true
+			x.end, x.bound = x.later, true
+			for again+1 < len(all) && loops(again, again+1) {
+				again++
+			}
+			if again+1 < len(all) { // else it is all that the program does
+				x.later = d.returned(d.lastIn(all[again].end, own, depth)) // where all are added up
 			}
 			return x
-		case turn && d.staysIn(end, again, own, depth):
-			x.end, x.bound = d.t.Lives[again].Born, true
-			for at+1 < len(all) && d.staysIn(all[at].end(), all[at+1].end(), own, depth) {
-				at++
-			}
-			x.later = d.returned(d.lastIn(all[at].end(), own, depth)) // where all are added up
-			return x
-		case before && x.end < 0:
+		case x.end >= 0:
+		case at > 0 && loops(at-1, at):
 			x.end, x.later = d.returned(last), d.returned(last)
 			return x
-		case x.end < 0 && (d.statement(end, until, own, depth) < last || d.severalLines(&all[at], own, depth)):
+		case d.keepsGraph(&all[at], until, last, own, depth):
 			x.end = d.returned(last)
 		}
 	}
@@ -312,20 +319,51 @@ func (d *draft) graphEnds(all []leakedGraph, at int, goesOn func(row int32, dept
 	return x
 }
 
-func (g *leakedGraph) end() int32 { return g.rows[len(g.rows)-1] }
-
-// endAgain is the next row that is made as the end of a graph was, in one of the graphs behind it, -1 for none, and whether that is
-// of the same step.
-func (d *draft) endAgain(all []leakedGraph, at int) (row int32, turn bool) {
-	code := d.code(all[at].end())
-	for next := at + 1; next < len(all); next++ {
-		for _, row := range slices.Backward(all[next].rows) {
-			if d.code(row) == code {
-				return row, all[next].step == all[at].step
+// findEnds tells where graphs end: what begins with the same code ends with what all of these have last.
+func (d *draft) findEnds(all []leakedGraph) {
+	type kind struct{ of, code snapshot.StackID }
+	graphs, times := map[snapshot.StackID]int{}, map[kind]int{}
+	for i := range all {
+		g := &all[i]
+		seen := map[snapshot.StackID]bool{}
+		graphs[g.kind]++
+		for _, row := range g.rows {
+			if code := d.code(row); !seen[code] {
+				seen[code] = true
+				times[kind{g.kind, code}]++
 			}
 		}
 	}
-	return -1, false
+	for i := range all {
+		g := &all[i]
+		g.end = g.rows[len(g.rows)-1]
+		for _, row := range slices.Backward(g.rows) {
+			if times[kind{g.kind, d.code(row)}] == graphs[g.kind] {
+				g.end = row
+				break
+			}
+		}
+	}
+}
+
+// endAgain is the next of some graphs that has what one ends with, -1 for none.
+func (d *draft) endAgain(all []leakedGraph, at int) int {
+	for next := at + 1; next < len(all); next++ {
+		if d.endIn(&all[next], all[at].end) >= 0 {
+			return next
+		}
+	}
+	return -1
+}
+
+// endIn is the last row of a graph that is made as another row is, -1 for none.
+func (d *draft) endIn(g *leakedGraph, end int32) int32 {
+	for _, row := range slices.Backward(g.rows) {
+		if d.code(row) == d.code(end) {
+			return row
+		}
+	}
+	return -1
 }
 
 // outcome is the depth from outside of the function that gets what comes of something: of the outermost module that makes it.
@@ -341,16 +379,19 @@ func (d *draft) outcome(own []snapshot.FrameID) int {
 	return depth
 }
 
-// severalLines reports whether a function at a depth from outside makes a graph at more than one line, as one that takes a loss from
-// what a model gives, and so has it in variables.
-func (d *draft) severalLines(g *leakedGraph, own []snapshot.FrameID, depth int) bool {
-	begun := false // inputs come before
-	return slices.ContainsFunc(g.rows, func(row int32) bool {
+// keepsGraph reports whether a function at a depth from outside has a graph that ends with a row in its variables: it calls the modules
+// that make it, and goes on at other lines, as one that takes a loss from what a model gives. Functions that losses come from alone
+// return them.
+func (d *draft) keepsGraph(g *leakedGraph, until, last int32, own []snapshot.FrameID, depth int) bool {
+	calls, several := false, d.statement(g.end, until, own, depth) < last
+	for _, row := range g.rows {
 		stack := d.stack(d.code(row))
-		begun = begun || d.outside(stack) != nil
-		same, _ := d.inside(own, stack, d.code(row), depth)
-		return begun && same && d.line(stack, depth) != d.line(own, depth)
-	})
+		if same, _ := d.inside(own, stack, d.code(row), depth); same {
+			calls = calls || d.outside(stack) != nil
+			several = several || calls && d.line(stack, depth) != d.line(own, depth)
+		}
+	}
+	return calls && several
 }
 
 // statement is the last row of the statement that allocates a row in the function at a depth from outside, before another row.
