@@ -436,7 +436,7 @@ func (r *run) complete(row int32) int32 {
 	if part, ok := r.parts[row]; ok {
 		row = part
 	}
-	over := r.nodeOver(row)
+	over := r.overBeforeNext(row, r.nodeOver(row))
 	next := min(int32(r.t.Trace.Len()), r.end(row))
 	if after := r.lastBefore(over) + 1; int(after) < len(r.t.Lives) {
 		next = min(next, r.t.Lives[after].Born)
@@ -471,6 +471,22 @@ func (r *run) summedUp(gradient, over int32) int32 {
 		}
 	}
 	return -1
+}
+
+// overBeforeNext is the event after which the node is over that made the gradient of a parameter, at an event at the latest. Nodes that
+// let go of nothing, as those of embeddings in one batch, do not show; but none makes two large gradients of one size.
+func (r *run) overBeforeNext(row, latest int32) int32 {
+	const large = 1 << 20
+	n := r.t.Lives[row].Requested
+	if n < large || !r.gradient(row) {
+		return latest
+	}
+	for next := row + 1; int(next) < len(r.t.Lives) && r.t.Lives[next].Born < latest; next++ {
+		if r.t.Lives[next].Requested == n && r.gradient(next) {
+			return r.t.Lives[next].Born - 1
+		}
+	}
+	return latest
 }
 
 // nodeOver is the event after which the node of a backward pass is over that made a row.
