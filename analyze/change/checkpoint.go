@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -184,12 +185,20 @@ func (d *draft) parts(c *instance) (x part) {
 			x.start = e
 		}
 	}
-	if x.out >= 0 && d.saved(p, x.out) && d.end(x.out) > x.start && d.before(min(d.end(x.out), p.stop)) > x.start &&
-		d.makesOne(min(d.end(x.out), p.stop)) {
-		// Its own last operation saves what comes out, as an activation function does: it ends no node of the code behind.
-		x.saved = append(x.saved, x.out)
-		slices.Sort(x.saved)
-		first, x.last, x.inner = min(first, d.end(x.out)), max(x.last, d.end(x.out)), true
+	if x.out >= 0 && d.saved(p, x.out) && d.end(x.out) > x.start {
+		at, begin := min(d.end(x.out), p.stop), int32(-1)
+		if d.makesOne(at) {
+			begin = d.before(at)
+		} else {
+			begin = d.acts(x.out, at)
+		}
+		if begin > x.start {
+			// Its own last operation saves what comes out, as an activation function does: it ends no node of the code behind.
+			x.saved = append(x.saved, x.out)
+			slices.Sort(x.saved)
+			first, x.last, x.inner = min(first, d.end(x.out)), max(x.last, d.end(x.out)), true
+			x.start = begin
+		}
 	}
 	x.first = first
 	x.start = max(x.start, d.before(min(first, p.stop)))
@@ -237,6 +246,23 @@ func (d *draft) unpacked(end int32) int32 {
 func (d *draft) makesOne(event int32) bool {
 	i, _ := slices.BinarySearchFunc(d.t.Lives, event, func(l timeline.Life, e int32) int { return cmp.Compare(l.Born, e) })
 	return i < 2 || d.t.Lives[i-2].Born <= d.before(event)
+}
+
+// acts is the event after which the node of an activation function begins that saved its result, and frees it at an event: it makes what
+// it gives on, and frees what it got, which are of one size; -1 where it is no such node.
+func (d *draft) acts(result, event int32) int32 {
+	made, n := d.lastBefore(event), d.t.Lives[result].Requested
+	born := d.t.Lives[made].Born
+	own := d.stack(d.code(result))
+	if d.t.Lives[made].Requested != n || d.phase(made) != inBackward || len(own) == 0 || !frames.Of(d.s, own[0]).IsLibrary() {
+		return -1
+	}
+	for row := made - 1; row >= max(made-longNode, 0); row-- {
+		if l := &d.t.Lives[row]; l.Requested == n && d.phase(row) == inBackward && d.end(row) > born && d.end(row) < event {
+			return born - 1
+		}
+	}
+	return -1
 }
 
 // recompute checkpoints one call.

@@ -129,12 +129,15 @@ func (d *draft) lastIn(row int32, own []snapshot.FrameID, depth int) int32 {
 	return last
 }
 
-// overAt is the event after which the operation is over of which a row is the last: a workspace is gone then.
+// overAt is the event after which the operation is over of which a row is the last: what it works in is gone then.
 func (d *draft) overAt(row int32) int32 {
-	if end := d.last(row); end < d.returned(row) {
-		return end
+	over, next := d.t.Lives[row].Born, d.returned(row)
+	for of := d.operation(row).from; of <= row; of++ {
+		if end := d.end(of); end < next {
+			over = max(over, end)
+		}
 	}
-	return d.t.Lives[row].Born
+	return over
 }
 
 // callOver is the event after which the call that a function makes at a depth from outside is over, of which a row
