@@ -8,6 +8,7 @@ import (
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/timeline"
+	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -248,6 +249,24 @@ func (d *draft) makesOne(event int32) bool {
 	return i < 2 || d.t.Lives[i-2].Born <= d.before(event)
 }
 
+// pooled is the event after which the node is over of a max_pool that comes behind a call: it saved what comes out, with the indices;
+// whatif.Never where none comes.
+func (d *draft) pooled(c *instance) int32 {
+	row := c.rows[len(c.rows)-1] + 1
+	for row < c.pass.rows.to && (d.phase(row) == inNothing || d.worksIn(row)) {
+		row++
+	}
+	if row >= c.pass.rows.to || !d.pools(row) {
+		return whatif.Never
+	}
+	for at := d.operation(row).from; at < d.operation(row).to; at++ {
+		if d.byproduct(at) && d.saved(c.pass, at) {
+			return d.end(at) - 1
+		}
+	}
+	return whatif.Never
+}
+
 // acts is the event after which the node of an activation function begins that saved its result, and frees it at an event: it makes what
 // it gives on, and frees what it got, which are of one size; -1 where it is no such node.
 func (d *draft) acts(result, event int32) int32 {
@@ -259,7 +278,7 @@ func (d *draft) acts(result, event int32) int32 {
 	}
 	for row := made - 1; row >= max(made-longNode, 0); row-- {
 		if l := &d.t.Lives[row]; l.Requested == n && d.phase(row) == inBackward && d.end(row) > born && d.end(row) < event {
-			return born - 1
+			return born - 2 // what comes behind that is there before the node's own
 		}
 	}
 	return -1
@@ -269,7 +288,7 @@ func (d *draft) acts(result, event int32) int32 {
 func (d *draft) recompute(c *instance, x *part, e *Applied) {
 	for _, row := range x.saved {
 		if row == x.out {
-			d.until(row, x.start)
+			d.until(row, min(x.start, d.pooled(c)))
 		} else if d.until(row, min(d.leaves(row), x.over)) {
 			e.count(d.run, row)
 		}

@@ -57,10 +57,16 @@ func (r *run) byproduct(row int32) bool {
 	switch {
 	case !frames.Of(r.s, own[0]).IsLibrary():
 		return o.most >= eighth*n
-	case strings.Contains(r.s.Strings.Get(r.s.Frames.Get(own[0]).Name), "max_pool"):
+	case r.pools(row):
 		return n >= half*o.least && o.least > 0
 	}
 	return o.most >= half*n
+}
+
+// pools reports whether max_pool makes a row, its result or the indices.
+func (r *run) pools(row int32) bool {
+	own := r.stack(r.code(row))
+	return len(own) > 0 && strings.Contains(r.s.Strings.Get(r.s.Frames.Get(own[0]).Name), "max_pool")
 }
 
 // saving is how an operation saved a row: saver is the last row of it, as far as that is seen, -1 for none. It saved several where
