@@ -97,8 +97,11 @@ func (d *draft) del(ctx context.Context, where *place, e *Applied) {
 				known[depth] = x
 			}
 			if x.last > row && d.line(own, depth) != d.line(d.stack(d.t.Lives[x.last].Stack), depth) {
-				end := d.last(row)
-				if d.until(row, d.t.Lives[x.last].Born) {
+				end, event := d.last(row), d.t.Lives[x.last].Born
+				if graph != nil && end > graph.last && d.activates(row) {
+					event = max(event, d.activatedBack(graph, row))
+				}
+				if d.until(row, event) {
 					e.count(d.run, row)
 					if graph != nil && graph.begin <= end && d.ends[row] < graph.begin {
 						e.mayEnd(row, d.ends[row], min(end, graph.last))
@@ -124,11 +127,50 @@ func (d *draft) staying(p *pass) map[int32]bool {
 	}
 	uses := d.usesOf(p, saved)
 	for row := range d.held(p) {
-		if len(uses[row]) == 0 {
+		if len(uses[row]) == 0 && !d.activates(row) {
 			delete(out, row)
 		}
 	}
 	return out
+}
+
+// activatedBack is the event after which a pass is through the node of an activation function that made a row: the first that makes one
+// of its size, and frees the one that it got.
+func (d *draft) activatedBack(p *pass, row int32) int32 {
+	n := d.t.Lives[row].Requested
+	got := int32(-1)
+	for at := p.rows.from; at < p.rows.to; at++ {
+		if l := &d.t.Lives[at]; l.Born < p.begin || l.Requested != n {
+			continue
+		}
+		if got >= 0 && d.end(got) > d.t.Lives[at].Born && d.end(got) <= d.returned(at) {
+			return d.end(got)
+		}
+		got = at
+	}
+	return -1
+}
+
+// activates reports whether an activation function made a row, and let go of what it got: its backward needs the result, as those of
+// tanh, sigmoid and relu do.
+func (d *draft) activates(row int32) bool {
+	own := d.stack(d.code(row))
+	if len(own) == 0 || row == 0 || !frames.Of(d.s, own[0]).IsLibrary() {
+		return false
+	}
+	switch name := d.s.Strings.Get(d.s.Frames.Get(own[0]).Name); name {
+	case "relu", "sigmoid", "tanh", "softmax", "log_softmax":
+	default:
+		if frames.Base(d.s.Strings.Get(d.s.Frames.Get(own[0]).File)) != "activation.py" {
+			return false
+		}
+	}
+	of := row - 1
+	for of > 0 && d.end(of) < d.t.Lives[row].Born {
+		of--
+	}
+	end := d.end(of)
+	return d.t.Lives[of].Requested == d.t.Lives[row].Requested && end > d.t.Lives[row].Born && end <= d.returned(row)
 }
 
 // noGrad keeps nothing for a backward of what code at a line calls, and makes no gradients there. What that returns lives
