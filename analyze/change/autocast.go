@@ -1,12 +1,14 @@
 package change
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // Activations of 16 bits where parameters keep 32 are those of torch.autocast (aten/src/ATen/autocast_mode.h): products of
@@ -19,6 +21,7 @@ func (d *draft) autocast() map[int32]bool {
 	for i := range d.passes {
 		p := &d.passes[i]
 		wide := map[int32]bool{}
+		d.castCrossEntropies(p, narrow, wide)
 		d.castLosses(p, wide, func(stack []snapshot.FrameID, depth int) bool {
 			return d.upcasts(stack, depth) || d.isLoss(stack, depth)
 		})
@@ -29,6 +32,48 @@ func (d *draft) autocast() map[int32]bool {
 		x.castBack()
 	}
 	return narrow
+}
+
+// castCrossEntropies has cross entropies that the program itself asks for make logarithms of probabilities of the type of their logits,
+// which they say (aten/src/ATen/native/LossNLL.cpp: cross_entropy_loss), and only what comes behind compute in 32 bits, in a copy that
+// is saved; and backward the same. It notes the rows that have 16 bits, and those that are done with.
+func (d *draft) castCrossEntropies(p *pass, narrow, wide map[int32]bool) {
+	for row := p.rows.from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
+		if !d.saved(p, row) || wide[row] || !d.inCrossEntropy(row) {
+			continue
+		}
+		same := map[int32]bool{}
+		d.gradientsOf(p, row, same)
+		if len(same) != 2 {
+			continue // it is not the whole of it, or nothing goes back through it
+		}
+		first, second := int32(len(d.t.Lives)), int32(-1)
+		for grad := range same {
+			first, second = min(first, grad), max(second, grad)
+		}
+		born := d.t.Lives[second].Born
+		if d.end(first) < born || d.t.Lives[first].Born+1 >= born {
+			continue
+		}
+		narrow[row], wide[row], wide[first] = true, true, true
+		d.add(row, d.t.Lives[row].Born, d.t.Lives[first].Born).bytes = d.sizes[row]
+		d.add(first, born-1, d.end(first)).parts = 2
+		d.until(first, born-1)
+	}
+}
+
+// inCrossEntropy reports whether a cross entropy makes a row that the program itself asks for.
+func (d *draft) inCrossEntropy(row int32) bool {
+	stack := d.stack(d.t.Lives[row].Stack)
+	for depth := range stack {
+		if d.upcasts(stack, depth) {
+			return false
+		}
+		if d.likelyUpcasts(stack, depth) {
+			return true
+		}
+	}
+	return false
 }
 
 // autocast is what torch.autocast does to a pass.
@@ -55,6 +100,7 @@ func (x *autocast) types() {
 		for row := n.square; row <= n.out; row++ {
 			norms[row] = true
 		}
+		x.normed[n.scaled] = true
 		if in := x.inputOf(x.pass, n, x.end(n.scale)); in >= 0 {
 			x.normed[in] = true
 		}
@@ -222,7 +268,7 @@ func (x *autocast) castGiven() {
 	p := x.pass
 	saved := x.savedRows(p)
 	uses := x.usesOf(p, saved)
-	next := 0 // of products
+	next, floats := 0, x.floats(p) // next of products
 	for _, row := range saved {
 		for next < len(x.products) && x.products[next].row <= row {
 			next++
@@ -230,7 +276,7 @@ func (x *autocast) castGiven() {
 		if x.narrow[row] && x.normed[row] {
 			x.copyWide(row)
 		}
-		if next == len(x.products) || x.normed[row] || x.wide[row] {
+		if next == len(x.products) || x.normed[row] || x.wide[row] || x.is(row, category.Input) && row != floats {
 			continue
 		}
 		read := x.gradientAt(x.end(row)) >= 0
@@ -256,7 +302,9 @@ func (x *autocast) castGiven() {
 			}
 			born := max(x.t.Lives[x.products[at].row].Born-1, 0)
 			if grad := x.gradientAt(end); grad >= 0 && x.products[at].weighs {
-				x.add(grad, born, x.nodeOver(grad)).parts = 2
+				over := x.nodeOver(grad)
+				x.add(grad, born, over).parts = 2
+				x.castAt(grad, over)
 			}
 			if full && !changed {
 				x.add(row, born, end).parts = 2
@@ -266,6 +314,18 @@ func (x *autocast) castGiven() {
 			x.until(row, x.leaves(row))
 		}
 	}
+}
+
+// castAt has a node make a gradient in 16 bits, of which 32 are made when it is over, at an event.
+func (x *autocast) castAt(grad, over int32) {
+	if x.drop[grad] || over >= x.last(grad) {
+		return
+	}
+	turn := x.turn(over, 2)
+	x.add(grad, over, x.last(grad)).Turn = turn
+	half := x.add(grad, x.t.Lives[grad].Born, over)
+	half.parts, half.Until = 2, turn+1
+	x.drop[grad] = true
 }
 
 // copyWide has a norm of torch's compute in 32 bits, in a copy of what it is given that it saves.
@@ -305,11 +365,25 @@ func (x *autocast) castBack() {
 		balance[x.t.Lives[row].Requested] += n
 	}
 	p := x.pass
+	saved := map[int64][]int32{} // by size, in the order of their ends
+	for _, row := range x.savedRows(p) {
+		saved[x.t.Lives[row].Requested] = append(saved[x.t.Lives[row].Requested], row)
+	}
+	for _, rows := range saved {
+		sorting.By(rows, func(a, b int32) int { return cmp.Or(cmp.Compare(x.end(a), x.end(b)), cmp.Compare(a, b)) })
+	}
 	for row := p.rows.from; row < p.rows.to; row++ {
 		l := &x.t.Lives[row]
-		if l.Born < p.begin || x.phase(row) != inBackward || balance[l.Requested] <= 0 || x.gradient(row) || x.wide[row] {
+		if l.Born < p.begin || x.phase(row) != inBackward || x.gradient(row) || x.wide[row] ||
+			x.is(row, category.Workspace) || x.is(row, category.Communication) {
 			continue
 		}
-		x.narrow[row] = !x.is(row, category.Workspace) && !x.is(row, category.Communication)
+		of := saved[l.Requested]
+		next, _ := slices.BinarySearchFunc(of, l.Born, func(row, e int32) int { return cmp.Compare(x.end(row), e) })
+		if next < len(of) && x.end(of[next]) < l.Born+ofNorm {
+			x.narrow[row] = x.narrow[of[next]]
+		} else {
+			x.narrow[row] = balance[l.Requested] > 0
+		}
 	}
 }

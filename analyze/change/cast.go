@@ -144,7 +144,7 @@ func (d *draft) castLosses(p *pass, wide map[int32]bool, is func(stack []snapsho
 		for depth < len(stack) && !is(stack, depth) {
 			depth++
 		}
-		if depth == len(stack) {
+		if depth == len(stack) || wide[row] {
 			continue
 		}
 		first, largest := row, row
