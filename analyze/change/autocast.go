@@ -269,6 +269,7 @@ func (x *autocast) castGiven() {
 	saved := x.savedRows(p)
 	uses := x.usesOf(p, saved)
 	next, floats := 0, x.floats(p) // next of products
+	trained := map[int]bool{}      // products
 	for _, row := range saved {
 		for next < len(x.products) && x.products[next].row <= row {
 			next++
@@ -305,6 +306,7 @@ func (x *autocast) castGiven() {
 				over := x.nodeOver(grad)
 				x.add(grad, born, over).parts = 2
 				x.castAt(grad, over)
+				trained[at] = true
 			}
 			if full && !changed {
 				x.add(row, born, end).parts = 2
@@ -313,6 +315,45 @@ func (x *autocast) castGiven() {
 		if full && !changed && !x.own[row] {
 			x.until(row, x.leaves(row))
 		}
+	}
+	x.castFrozen(saved, trained)
+}
+
+// castFrozen has products by weights that are not trained keep copies of these, which what they give on is made with, where there are
+// as many such weights: in the order of the model's parameters.
+func (x *autocast) castFrozen(saved []int32, trained map[int]bool) {
+	const matrix = 64 << 10 // bytes
+	gradients := map[int64]bool{}
+	for row := x.pass.rows.from; row < x.pass.rows.to; row++ {
+		if x.gradient(row) {
+			gradients[x.t.Lives[row].Requested] = true
+		}
+	}
+	var weights, products []int32
+	for i, of := range x.products {
+		if of.weighs && !trained[i] {
+			products = append(products, of.row)
+		}
+	}
+	for row := range x.rows() {
+		l := &x.t.Lives[row]
+		if len(products) > 0 && row < products[0] && x.is(row, category.Parameter) && l.Requested >= matrix && !gradients[l.Requested] {
+			weights = append(weights, row)
+		}
+	}
+	if len(weights) > 0 && x.floats(x.pass) < 0 && len(weights) != len(products) {
+		weights = append(weights[1:], weights[0]) // of an embedding, which may be the last product's, too
+		weights = weights[:min(len(weights), max(len(products), len(weights)-1))]
+	}
+	if len(weights) != len(products) {
+		return
+	}
+	for i, result := range products {
+		k, _ := slices.BinarySearch(saved, result)
+		if k == 0 || x.end(saved[k-1]) <= x.pass.begin {
+			continue
+		}
+		x.add(weights[i], max(x.t.Lives[result].Born-1, 0), x.end(saved[k-1])).parts = 2
 	}
 }
 
