@@ -196,7 +196,7 @@ func (d *draft) applyType(c *Change, a *Applied, refuse refusal) error {
 	saved := slices.Contains(c.of, category.AutogradSaved)
 	half := map[int32]bool{} // under autocast
 	if saved && !c.converts() && slices.Contains(c.of, category.Activation) {
-		half = d.autocast()
+		half, a.uncast = d.autocast()
 	}
 	switch {
 	case len(half) > 0:

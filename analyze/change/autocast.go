@@ -15,9 +15,10 @@ import (
 // matrices and convolutions get copies of 16 bits of what they are given; norms, softmaxes and losses compute in 32 bits, in copies;
 // all else takes the larger type of what it is given. Of what the program computes itself, a power or an exponential is not known.
 
-// autocast has passes compute as under torch.autocast, and gives the rows that have 16 bits then.
-func (d *draft) autocast() map[int32]bool {
-	narrow := map[int32]bool{}
+// autocast has passes compute as under torch.autocast, and gives the rows that have 16 bits then, and how many bytes less a pass may
+// need, where functions with a backward of their own make 16 bits too.
+func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
+	narrow = map[int32]bool{}
 	for i := range d.passes {
 		p := &d.passes[i]
 		wide := map[int32]bool{}
@@ -30,8 +31,13 @@ func (d *draft) autocast() map[int32]bool {
 		x.types()
 		x.castGiven()
 		x.castBack()
+		for row := p.rows.from; row < p.rows.to; row++ {
+			if d.phase(row) == inBackward && d.ownBackward(row) {
+				unsure = max(unsure, d.sizes[row])
+			}
+		}
 	}
-	return narrow
+	return narrow, unsure
 }
 
 // castCrossEntropies has cross entropies that the program itself asks for make logarithms of probabilities of the type of their logits,
@@ -395,6 +401,13 @@ func (x *autocast) gradientAt(end int32) int32 {
 	return grad
 }
 
+// ownBackward reports whether a function with a backward of its own makes a row (torch.autograd.Function), in the types that it says.
+func (d *draft) ownBackward(row int32) bool {
+	return slices.ContainsFunc(d.stack(d.code(row)), func(id snapshot.FrameID) bool {
+		return d.s.Strings.Get(d.s.Frames.Get(id).Name) == "backward"
+	})
+}
+
 // castBack gives what backward passes on the types of what it is the gradient of, as far as sizes tell.
 func (x *autocast) castBack() {
 	balance := map[int64]int{} // by size, how many more rows have 16 bits
@@ -415,7 +428,7 @@ func (x *autocast) castBack() {
 	}
 	for row := p.rows.from; row < p.rows.to; row++ {
 		l := &x.t.Lives[row]
-		if l.Born < p.begin || x.phase(row) != inBackward || x.gradient(row) || x.wide[row] ||
+		if l.Born < p.begin || x.phase(row) != inBackward || x.gradient(row) || x.wide[row] || x.ownBackward(row) ||
 			x.is(row, category.Workspace) || x.is(row, category.Communication) {
 			continue
 		}
