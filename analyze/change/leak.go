@@ -165,12 +165,22 @@ func (d *draft) leakedGraphs(stays func(row int32) bool) []leakedGraph {
 		goesOn = true
 	}
 	out = slices.DeleteFunc(out, func(g leakedGraph) bool {
-		return !d.several(g.rows, func(around int32) bool { return !trained[graphCall{g.step, around}] })
+		return !d.several(g.rows, func(around int32) bool { return !trained[graphCall{g.step, around}] }) && !d.endsInNumber(g.rows)
 	})
 	for i := range out {
 		d.takeRest(&out[i])
 	}
 	return out
+}
+
+// endsInNumber reports whether the last of some rows is a number, which the others were made for, as of a metric that is computed from
+// what is trained.
+func (d *draft) endsInNumber(rows []int32) bool {
+	const number, large = 512, 64 << 10 // bytes, rounded
+	last := rows[len(rows)-1]
+	return d.t.Lives[last].Rounded <= number && slices.ContainsFunc(rows, func(row int32) bool {
+		return d.t.Lives[row].Rounded >= large && d.code(row) != d.code(last)
+	})
 }
 
 // several reports whether some rows are of several operations of a call of a module, by the code around it which a filter takes.
