@@ -193,7 +193,8 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 			continue
 		}
 		own := d.stack(d.t.Lives[row].Stack)
-		if at := len(own) - 1 - depth; trained[own[at]] || slices.ContainsFunc(own[:at], keepsNothing) || kept[row] || d.byModule(row, where) {
+		at := len(own) - 1 - depth
+		if trained[own[at]] || slices.ContainsFunc(own[:at], keepsNothing) || kept[row] || d.byModule(row, where) {
 			continue
 		}
 		end, holder := d.dropped(row)

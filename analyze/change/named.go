@@ -193,8 +193,8 @@ func (c *Change) which() string {
 const everyList = "*"
 
 // outstanding are, of more lists than are named, those that have as many modules as are named, or modules of the program's own, or
-// that keep much more than the others; of two of one module, the one whose turn a name tells; those that make images smaller or larger as a name says; all where
-// nothing tells.
+// that keep much more than the others; of two of one module, the one whose turn a name tells; those that make images smaller or
+// larger as a name says; all where nothing tells.
 func (d *draft) outstanding(kept []keeper, c *Change, names []string) []keeper {
 	const more = 3 // times as much
 	if len(names) == 1 {
