@@ -39,7 +39,7 @@ type Applied struct {
 	uncast     int64 // what losses may not have
 	module     int64 // what the module keeps for backward that keeps most
 
-	sooner, later otherwise // what the program may let go of sooner, or make smaller, and what later
+	sooner, later variant // what the program may let go of sooner, or make smaller, and what later
 }
 
 // Assumption is something that the file does not tell.
@@ -277,11 +277,11 @@ func (a *Applied) mayShrink(row int32, times int64) {
 	a.sooner.sizes[row] = times
 }
 
-// otherwise is what a program may do that does not do what is assumed.
-type otherwise struct {
+// variant is what a program may do that does not do what is assumed.
+type variant struct {
 	ends  map[int32]ending // by row
 	sizes map[int32]int64  // by row, how many times fewer bytes it may have
-	peak  int64            // reserved, 0 where there is no such row
+	peak  int64            // reserved, 0 where it was not replayed
 }
 
 // ending is where a row ends, and where it may, see whatif.Edits.
@@ -293,14 +293,7 @@ func (d *draft) applyLeak(c *Change, a *Applied, refuse refusal) error {
 	growths := ghost.Find(d.s, d.t, nil)
 	where := d.place(c.line)
 	if len(growths) == 0 {
-		held := d.heldGraphs(where)
-		if len(held) == 0 {
-			return refuse(NoLeak)
-		}
-		d.freeGraphs(held, a)
-		a.Line = attribution.Place(d.s, d.t.Lives[held[0].end].Stack)
-		a.Assumptions = append(a.Assumptions, Assumption{Kind: HeldGraphs, Line: a.Line})
-		return nil
+		return d.applyHeld(c, where, a, refuse)
 	}
 	var stacks []snapshot.StackID
 	var lines []string
@@ -328,6 +321,21 @@ func (d *draft) applyLeak(c *Change, a *Applied, refuse refusal) error {
 	if d.freeLeak(stacks, a); !slices.Contains(a.Assumptions, Assumption{Kind: BoundAgain}) {
 		a.assume(EndsWithStep)
 	}
+	return nil
+}
+
+// applyHeld takes graphs that stay for the leak, where nothing is certain to grow.
+func (d *draft) applyHeld(c *Change, where *place, a *Applied, refuse refusal) error {
+	if c.line != "" && where == nil {
+		return d.noLine(c.line)
+	}
+	held := d.heldGraphs(where)
+	if len(held) == 0 {
+		return refuse(NoLeak)
+	}
+	d.freeGraphs(held, a)
+	a.Line = attribution.Place(d.s, d.t.Lives[held[0].end].Stack)
+	a.Assumptions = append(a.Assumptions, Assumption{Kind: HeldGraphs, Line: a.Line})
 	return nil
 }
 

@@ -18,6 +18,13 @@ import (
 // autocast has passes compute as under torch.autocast, and gives the rows that have 16 bits then, and how many bytes less a pass may
 // need, where functions with a backward of their own make 16 bits too.
 func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
+	const large = 64 << 10 // bytes
+	var matrices []int32
+	for row := range d.rows() {
+		if d.t.Lives[row].Requested >= large && d.is(row, category.Parameter) {
+			matrices = append(matrices, row)
+		}
+	}
 	narrow = map[int32]bool{}
 	for i := range d.passes {
 		p := &d.passes[i]
@@ -27,7 +34,7 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 			return d.upcasts(stack, depth) || d.isLoss(stack, depth)
 		})
 		x := autocast{draft: d, pass: p, forward: d.results(p), narrow: narrow, wide: wide, normed: map[int32]bool{},
-			own: map[int32]bool{}}
+			own: map[int32]bool{}, matrices: matrices}
 		x.types()
 		x.castGiven()
 		x.castBack()
@@ -91,6 +98,7 @@ type autocast struct {
 	products     []product16
 	normed       map[int32]bool // what norms are given, or scaled
 	own          map[int32]bool // results that operations save themselves, in 32 bits
+	matrices     []int32        // large parameters
 }
 
 // product16 is the result of a product of matrices, or a convolution.
@@ -328,28 +336,29 @@ func (x *autocast) castGiven() {
 // castFrozen has products by weights that are not trained keep copies of these, which what they give on is made with, where there are
 // as many such weights: in the order of the model's parameters.
 func (x *autocast) castFrozen(saved []int32, trained map[int]bool) {
-	const matrix = 64 << 10 // bytes
+	var products []int32
+	for i, of := range x.products {
+		if of.weighs && !trained[i] {
+			products = append(products, of.row)
+		}
+	}
+	if len(products) == 0 {
+		return
+	}
 	gradients := map[int64]bool{}
 	for row := x.pass.rows.from; row < x.pass.rows.to; row++ {
 		if x.gradient(row) {
 			gradients[x.t.Lives[row].Requested] = true
 		}
 	}
-	var weights, products []int32
-	for i, of := range x.products {
-		if of.weighs && !trained[i] {
-			products = append(products, of.row)
-		}
-	}
-	for row := range x.rows() {
-		l := &x.t.Lives[row]
-		if len(products) > 0 && row < products[0] && x.is(row, category.Parameter) && l.Requested >= matrix && !gradients[l.Requested] {
+	var weights []int32
+	for _, row := range x.matrices {
+		if row < products[0] && !gradients[x.t.Lives[row].Requested] {
 			weights = append(weights, row)
 		}
 	}
-	if len(weights) > 0 && x.floats(x.pass) < 0 && len(weights) != len(products) {
-		weights = append(weights[1:], weights[0]) // of an embedding, which may be the last product's, too
-		weights = weights[:min(len(weights), max(len(products), len(weights)-1))]
+	if len(weights) == len(products)+1 && x.floats(x.pass) < 0 {
+		weights = weights[1:] // the first is of an embedding
 	}
 	if len(weights) != len(products) {
 		return

@@ -231,8 +231,10 @@ func (r *run) joinOne(calls []instance) ([]instance, int) {
 		over := lastOf(&calls[len(calls)-1])
 		joined, parts = r.joinWhere(calls, func(k int) bool { return lastOf(&calls[k]) != over })
 	}
-	if n := r.period(calls); parts < 2 && n > 1 {
-		joined, parts = r.joinWhere(calls, func(k int) bool { return k%n < n-1 })
+	if parts < 2 {
+		if n := r.period(calls); n > 1 {
+			joined, parts = r.joinWhere(calls, func(k int) bool { return k%n < n-1 })
+		}
 	}
 	return joined, parts
 }
@@ -256,8 +258,11 @@ func (r *run) period(calls []instance) int {
 	alike := func(a, b *instance) bool {
 		return slices.EqualFunc(a.rows, b.rows, func(x, y int32) bool { return r.code(x) == r.code(y) })
 	}
+	if len(calls) < 2 || alike(&calls[0], &calls[1]) {
+		return 1
+	}
 	for n := 2; n <= min(most, len(calls)/2); n++ {
-		if len(calls)%n != 0 || alike(&calls[0], &calls[1]) {
+		if len(calls)%n != 0 {
 			continue
 		}
 		comes := true

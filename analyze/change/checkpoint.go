@@ -278,7 +278,7 @@ func (d *draft) acts(result, event int32) int32 {
 	}
 	for row := made - 1; row >= max(made-longNode, 0); row-- {
 		if l := &d.t.Lives[row]; l.Requested == n && d.phase(row) == inBackward && d.end(row) > born && d.end(row) < event {
-			return born - 2 // what comes behind that is there before the node's own
+			return born - 2 // not the event before it: what is made again there is to be there before the node's own
 		}
 	}
 	return -1
@@ -313,9 +313,9 @@ func (d *draft) recompute(c *instance, x *part, e *Applied) {
 		v.Turn = when(l.Born)
 		switch {
 		case row == x.out && !x.inner:
-			v.Freed = x.last
+			v.Freed = max(x.last, at)
 		case d.saved(c.pass, row):
-			v.Freed = d.unpacked(end)
+			v.Freed = max(d.unpacked(end), at)
 		default:
 			v.Until = when(min(end, to)) + 1
 		}

@@ -132,7 +132,7 @@ func (d *draft) lastIn(row int32, own []snapshot.FrameID, depth int) int32 {
 // overAt is the event after which the operation is over of which a row is the last: what it works in is gone then.
 func (d *draft) overAt(row int32) int32 {
 	over, next := d.t.Lives[row].Born, d.returned(row)
-	for of := d.operation(row).from; of <= row; of++ {
+	for of := max(d.operation(row).from, row-longNode); of <= row; of++ {
 		if end := d.end(of); end < next {
 			over = max(over, end)
 		}

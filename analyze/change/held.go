@@ -134,17 +134,25 @@ func (d *draft) staying(p *pass) map[int32]bool {
 	return out
 }
 
-// activatedBack is the event after which a pass is through the node of an activation function that made a row: the first that makes one
-// of its size, and frees the one that it got.
+// activatedBack is the event after which a pass is through the node of an activation function that made a row: such nodes make one of
+// its size, and free the one that they got, those of the last functions first.
 func (d *draft) activatedBack(p *pass, row int32) int32 {
 	n := d.t.Lives[row].Requested
+	behind := 0 // such functions
+	for at := row + 1; at < p.rows.to && d.t.Lives[at].Born < p.begin; at++ {
+		if d.t.Lives[at].Requested == n && d.activates(at) {
+			behind++
+		}
+	}
 	got := int32(-1)
 	for at := p.rows.from; at < p.rows.to; at++ {
 		if l := &d.t.Lives[at]; l.Born < p.begin || l.Requested != n {
 			continue
 		}
 		if got >= 0 && d.end(got) > d.t.Lives[at].Born && d.end(got) <= d.returned(at) {
-			return d.end(got)
+			if behind--; behind < 0 {
+				return d.end(got)
+			}
 		}
 		got = at
 	}
@@ -166,7 +174,7 @@ func (d *draft) activates(row int32) bool {
 		}
 	}
 	of := row - 1
-	for of > 0 && d.end(of) < d.t.Lives[row].Born {
+	for of > max(row-longNode, 0) && d.end(of) < d.t.Lives[row].Born {
 		of--
 	}
 	end := d.end(of)
@@ -186,7 +194,6 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 			gather[d.gathered(row)]++
 		}
 	}
-	keepsNothing := func(id snapshot.FrameID) bool { return frames.Of(d.s, id).Has(frames.WithoutGrad) }
 	for row := int32(d.warm); int(row) < len(d.t.Lives) && ctx.Err() == nil; row++ {
 		depth := where.depth(d.t.Lives[row].Stack)
 		if depth < 0 || d.phase(row) != inProgram {
@@ -194,7 +201,7 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 		}
 		own := d.stack(d.t.Lives[row].Stack)
 		at := len(own) - 1 - depth
-		if trained[own[at]] || slices.ContainsFunc(own[:at], keepsNothing) || kept[row] || d.byModule(row, where) {
+		if trained[own[at]] || slices.ContainsFunc(own[:at], d.keepsNothing) || kept[row] || d.byModule(row, where) {
 			continue
 		}
 		end, holder := d.dropped(row)
@@ -219,6 +226,11 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 	d.noLoss(where, gone, e)
 }
 
+// keepsNothing reports whether a frame is of what runs a function without autograd.
+func (r *run) keepsNothing(id snapshot.FrameID) bool {
+	return frames.Of(r.s, id).Has(frames.WithoutGrad)
+}
+
 // gathered is code of which rows are gone together, before another row is allocated.
 type gathered struct {
 	code snapshot.StackID
@@ -227,8 +239,8 @@ type gathered struct {
 
 func (d *draft) gathered(row int32) gathered { return gathered{d.code(row), d.lastBefore(d.end(row))} }
 
-// keptByProgram are the rows of code at a place that are there when all is gone that modules made in the same call of it, and so are of
-// no graph of theirs: what it returns besides.
+// keptByProgram are the rows of code at a place that are there when all is gone that modules made in the same call of it, or in those
+// that follow with nothing between, and so are of no graph of theirs: what it returns besides.
 func (d *draft) keptByProgram(where *place) map[int32]bool {
 	out := map[int32]bool{}
 	var call []int32
@@ -240,7 +252,9 @@ func (d *draft) keptByProgram(where *place) map[int32]bool {
 			}
 		}
 		for _, row := range call {
-			out[row] = graph >= 0 && d.insides[d.t.Lives[row].Stack] == 0 && d.lastBefore(d.end(row)) > graph
+			if graph >= 0 && d.insides[d.t.Lives[row].Stack] == 0 && d.lastBefore(d.end(row)) > graph {
+				out[row] = true
+			}
 		}
 		call = call[:0]
 	}

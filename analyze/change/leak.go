@@ -45,7 +45,7 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 	after, anew := make([]int32, len(next)), make([]int32, len(next)) // by stack, the next birth, and the first in the next step
 	for row := int32(len(d.t.Lives)) - 1; row >= int32(d.warm); row-- {
 		l := &d.t.Lives[row]
-		if next[l.Stack] == 0 || freed[row] {
+		if next[l.Stack] == 0 {
 			continue
 		}
 		end := next[l.Stack]
@@ -54,7 +54,7 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 			if event, ok := gone[row]; ok {
 				end = min(end, event)
 			}
-		} else if at >= 0 {
+		} else if at >= 0 && !freed[row] {
 			e.assumeOnce(BoundAgain)
 		}
 		if after[l.Stack] > 0 && d.steps.At(int(after[l.Stack])) != d.steps.At(int(l.Born)) {
@@ -64,7 +64,7 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 		if until := d.end(row); !loops[l.Stack] || d.steps.At(int(until)) != d.steps.At(int(l.Born)) {
 			next[l.Stack] = l.Born // what the same stack makes and frees at once is not assigned to it
 		}
-		if was := d.last(row); d.until(row, end) {
+		if was := d.last(row); !freed[row] && d.until(row, end) {
 			e.count(d.run, row)
 			if anew[l.Stack] > end {
 				e.mayEnd(row, end, min(anew[l.Stack], was))
@@ -91,23 +91,28 @@ func (d *draft) freeGraphs(all []leakedGraph, e *Applied) map[int32]bool {
 	}
 	freed := map[int32]bool{}
 	d.findEnds(all)
-	for i := range all {
-		x := d.graphEnds(all, i, goesOn)
-		for _, row := range all[i].rows {
+	loops := &graphLoops{draft: d, all: all, goesOn: goesOn, last: map[graphLoop]int{}, next: map[snapshot.StackID]int{}}
+	for i := range slices.Backward(all) {
+		g := &all[i]
+		x := loops.ends(i)
+		for _, row := range g.rows {
+			loops.next[d.code(row)] = i
 			freed[row] = true
 			was := d.last(row)
 			end, sooner := x.end, x.sooner
-			if row > all[i].end { // it comes of this one and others
+			if row > g.end { // it comes of this one and others
 				end, sooner = max(end, d.returned(row)), max(sooner, d.returned(row))
 			}
 			if !d.until(row, end) {
 				continue
 			}
-			e.count(d.run, row)
+			if int(end)+1 < d.t.Trace.Len() { // else a variable has it in the end
+				e.count(d.run, row)
+			}
 			if sooner < end {
 				e.mayEnd(row, end, sooner)
 			}
-			if row == all[i].end {
+			if row == g.end {
 				e.mayEnd(row, end, was) // as where it is kept without its graph
 			} else if x.later > end {
 				e.mayEnd(row, end, min(x.later, was))
@@ -200,19 +205,23 @@ func (d *draft) several(rows []int32, takes func(around int32) bool) bool {
 // heldGraphs are graphs of code at a line, nil for any, that stay though nothing goes back through them: what a variable holds is gone
 // with the next of its kind, and these are there when the one behind that begins.
 func (d *draft) heldGraphs(where *place) []leakedGraph {
+	if !d.trains {
+		return nil // nothing says that there is any graph
+	}
 	all := d.leakedGraphs(func(row int32) bool {
 		l := &d.t.Lives[row]
-		return !l.Passing() && !d.is(row, category.Workspace) && !d.byproduct(row)
+		return !l.Passing() && !d.is(row, category.Workspace) && !d.byproduct(row) && !slices.ContainsFunc(d.stack(d.code(row)), d.keepsNothing)
 	})
-	kinds := map[snapshot.StackID][]int{}
+	kinds, places := map[snapshot.StackID][]int{}, make([]int, len(all))
 	for i := range all {
+		places[i] = len(kinds[all[i].kind])
 		kinds[all[i].kind] = append(kinds[all[i].kind], i)
 	}
 	held := map[snapshot.StackID]bool{} // by kind
 	for i := range all {
 		of := kinds[all[i].kind]
 		until := d.t.Lives[len(d.t.Lives)-1].Born
-		if k := slices.Index(of, i) + 2; k < len(of) {
+		if k := places[i] + 2; k < len(of) {
 			until = d.t.Lives[all[of[k]].rows[0]].Born
 		} else if len(of) < 3 {
 			continue
@@ -240,8 +249,12 @@ func (d *draft) takeRest(g *leakedGraph) {
 	}
 	delete(arounds, 0)
 	var all []int32
-	for row := g.rows[0]; row <= g.rows[len(g.rows)-1]; row++ {
-		if slices.Contains(g.rows, row) || arounds[d.around[d.t.Lives[row].Stack]] && d.phase(row) == inProgram && d.last(row) >= until {
+	next := 0 // of the rows that it has
+	for row := g.rows[0]; next < len(g.rows); row++ {
+		if has := row == g.rows[next]; has {
+			next++
+			all = append(all, row)
+		} else if arounds[d.around[d.t.Lives[row].Stack]] && d.phase(row) == inProgram && d.last(row) >= until {
 			all = append(all, row)
 		}
 	}
@@ -284,49 +297,71 @@ type graphEnds struct {
 	bound  bool  // at end the variable is bound anew
 }
 
-// graphEnds says when one of some graphs is gone that only variables hold. What comes out of a call is in a variable of the function
-// that makes the call, up to where it is bound anew or the function is over. What a function makes last in its one statement is its
-// caller's; with several, or a loop, it is taken to return no graph any more: it is there that too much is kept.
-func (d *draft) graphEnds(all []leakedGraph, at int, goesOn func(row int32, depth int) bool) graphEnds {
-	end, own := all[at].end, d.stack(d.code(all[at].end))
-	again := d.endAgain(all, at)
-	until := int32(len(d.t.Lives))
-	if at+1 < len(all) {
-		until = all[at+1].rows[0]
+// graphLoops looks at graphs from the last to the first.
+type graphLoops struct {
+	*draft
+	all    []leakedGraph
+	goesOn func(row int32, depth int) bool
+	next   map[snapshot.StackID]int // the next graph that has a row of some code
+	last   map[graphLoop]int        // the last graph of a loop
+}
+
+// graphLoop is a loop in the function at a depth from outside that makes a graph, and others behind it.
+type graphLoop struct{ graph, depth int }
+
+// ends says when a graph is gone that only variables hold. What comes out of a call is in a variable of the function that makes the
+// call, up to where it is bound anew or the function is over. What a function makes last in its one statement is its caller's; with
+// several, or a loop, it is taken to return no graph any more: it is there that too much is kept.
+func (x *graphLoops) ends(at int) graphEnds {
+	g := &x.all[at]
+	own := x.stack(x.code(g.end))
+	again, isAgain := x.next[x.code(g.end)]
+	until := int32(len(x.t.Lives))
+	if at+1 < len(x.all) {
+		until = x.all[at+1].rows[0]
 	}
-	depth := d.outcome(own)
-	x := graphEnds{end: -1, sooner: d.returned(d.statement(end, until, own, depth))}
-	for ; depth >= 0; depth = d.caller(own, depth) {
-		// loops reports whether a function goes on from one graph to the next, and is not called again.
-		loops := func(a, b int) bool {
-			return (all[a].step == all[b].step || goesOn(end, depth)) && d.staysIn(all[a].end, all[b].end, own, depth)
-		}
-		last := d.lastIn(end, own, depth)
+	depth := x.outcome(own)
+	if depth < 0 {
+		over := x.returned(g.end)
+		return graphEnds{end: over, sooner: over, later: over}
+	}
+	out := graphEnds{end: -1, sooner: x.returned(x.statement(g.end, until, own, depth))}
+	for ; depth >= 0; depth = x.caller(own, depth) {
+		last := x.lastIn(g.end, own, depth)
 		switch {
-		case again >= 0 && loops(at, again):
-			x.later = d.t.Lives[d.endIn(&all[again], end)].Born
-			if x.end >= 0 {
-				return x
+		case isAgain && x.goOn(at, again, own, depth):
+			out.later = x.t.Lives[x.endIn(&x.all[again], g.end)].Born
+			if out.end >= 0 {
+				return out
 			}
-			x.end, x.bound = x.later, true
-			for again+1 < len(all) && loops(again, again+1) {
-				again++
+			out.end, out.bound = out.later, true
+			end, ok := x.last[graphLoop{again, depth}]
+			if !ok {
+				end = again
 			}
-			if again+1 < len(all) { // else it is all that the program does
-				x.later = d.returned(d.lastIn(all[again].end, own, depth)) // where all are added up
+			x.last[graphLoop{at, depth}] = end
+			if end+1 < len(x.all) { // else it is all that the program does
+				out.later = x.returned(x.lastIn(x.all[end].end, own, depth)) // where all are added up
 			}
-			return x
-		case x.end >= 0:
-		case at > 0 && loops(at-1, at):
-			x.end, x.later = d.returned(last), d.returned(last)
-			return x
-		case d.keepsGraph(&all[at], until, last, own, depth):
-			x.end = d.returned(last)
+			return out
+		case out.end >= 0:
+		case at > 0 && x.goOn(at-1, at, own, depth):
+			out.end, out.later = x.returned(last), x.returned(last)
+			return out
+		case x.keepsGraph(g, until, last, own, depth):
+			out.end = x.returned(last)
 		}
 	}
-	x.end = max(x.end, x.sooner)
-	x.later = x.end
-	return x
+	out.end = max(out.end, out.sooner)
+	out.later = out.end
+	return out
+}
+
+// goOn reports whether the function that has a row at a depth from outside goes on from the end of one graph to that of another, and is
+// not called again. What nothing calls does.
+func (x *graphLoops) goOn(from, to int, own []snapshot.FrameID, depth int) bool {
+	a, b := &x.all[from], &x.all[to]
+	return (a.step == b.step || x.caller(own, depth) < 0 || x.goesOn(b.end, depth)) && x.staysIn(a.end, b.end, own, depth)
 }
 
 // findEnds tells where graphs end: what begins with the same code ends with what all of these have last.
@@ -354,16 +389,6 @@ func (d *draft) findEnds(all []leakedGraph) {
 			}
 		}
 	}
-}
-
-// endAgain is the next of some graphs that has what one ends with, -1 for none.
-func (d *draft) endAgain(all []leakedGraph, at int) int {
-	for next := at + 1; next < len(all); next++ {
-		if d.endIn(&all[next], all[at].end) >= 0 {
-			return next
-		}
-	}
-	return -1
 }
 
 // endIn is the last row of a graph that is made as another row is, -1 for none.
@@ -420,13 +445,13 @@ func (d *draft) statement(row, until int32, own []snapshot.FrameID, depth int) i
 	return last
 }
 
-// staysIn reports whether nothing was allocated outside of a function between two rows which that allocates.
+// staysIn reports whether nothing was allocated outside of a function from one row to another.
 func (d *draft) staysIn(from, to int32, own []snapshot.FrameID, depth int) bool {
-	for row := from + 1; row <= to; row++ {
-		if d.phase(row) == inNothing || d.phase(row) == inBackward {
+	for row := from; row <= to; row++ {
+		if row > from && (d.phase(row) == inNothing || d.phase(row) == inBackward) {
 			continue
 		}
-		if same, _ := d.inside(own, d.stack(d.code(row)), d.code(from), depth); !same {
+		if same, _ := d.inside(own, d.stack(d.code(row)), d.code(row), depth); !same {
 			return false
 		}
 	}

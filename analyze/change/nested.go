@@ -211,9 +211,15 @@ func (d *draft) numbered(kept []keeper, c *Change, names []string) map[string][]
 		found = lists
 	}
 	if found == nil {
-		staged := slices.DeleteFunc(slices.Clone(kept), func(k keeper) bool { return d.stagesOf(k) == nil })
-		if len(staged) == 1 {
-			found = d.stagesOf(staged[0])
+		lists := 0
+		for _, k := range kept {
+			if stages := d.stagesOf(k); stages != nil {
+				found = stages
+				lists++
+			}
+		}
+		if lists > 1 {
+			return nil
 		}
 	}
 	if found == nil {

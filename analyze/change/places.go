@@ -38,10 +38,8 @@ func (r *run) lineAt(stack []snapshot.FrameID, depth int) int {
 func (r *run) lineOfModule(around []snapshot.FrameID) int {
 	line := r.lineAt(around, 0)
 	if r.inModule(around, line) {
-		for d := line + 1; !frames.Of(r.s, around[d]).IsModuleCall(); d++ {
-			if r.isCode(around, d) {
-				line = d
-			}
+		for at := r.byFunction(around, line); at >= 0; at = r.byFunction(around, at) {
+			line = at
 		}
 	}
 	return line

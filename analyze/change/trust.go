@@ -106,7 +106,7 @@ func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 			}
 		}
 		for i := range a.Changes {
-			for _, v := range []*otherwise{&a.Changes[i].sooner, &a.Changes[i].later} {
+			for _, v := range []*variant{&a.Changes[i].sooner, &a.Changes[i].later} {
 				if len(v.ends)+len(v.sizes) == 0 {
 					continue
 				}
@@ -211,6 +211,8 @@ func (a *Answer) doubt(d *draft) (jumps bool) {
 			switch k.Kind {
 			case SingleTensor:
 				a.Doubts = append(a.Doubts, Doubt{Kind: Temporaries, Change: c.Change, below: 0.03, above: 0.03})
+			case HeldGraphs:
+				a.Doubts = append(a.Doubts, Doubt{Kind: Held, Change: c.Change, below: sure, above: 0.1})
 			case EndsWithStep, BoundAgain:
 				one := share(c.Bytes/max(c.Blocks, 1), peak)
 				v := Doubt{Kind: Variable, Change: c.Change, below: sure, above: max(sure, one)}
@@ -259,7 +261,7 @@ func (d *draft) atOnce() whatif.Edits {
 }
 
 // otherwise is what changes come to where a program does not do what one of them assumes.
-func (d *draft) otherwise(o *otherwise) whatif.Edits {
+func (d *draft) otherwise(o *variant) whatif.Edits {
 	e := d.edits()
 	e.Ends = slices.Clone(e.Ends)
 	for row, end := range o.ends {

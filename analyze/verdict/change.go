@@ -179,7 +179,7 @@ func changed(c *change.Applied) string {
 	}
 	switch c.Kind {
 	case change.FreeLeak:
-		return fmt.Sprintf("What leaks from %s, %s, is freed when its step ends.", c.Line, blocks)
+		return fmt.Sprintf("What leaks from %s, %s, is freed with its step, or the variable that has it.", c.Line, blocks)
 	case change.Del:
 		return fmt.Sprintf("What %s allocates, %s, is freed after the statement behind it.", c.Line, blocks)
 	case change.Free:
