@@ -209,8 +209,8 @@ func (d *draft) heldGraphs(where *place) []leakedGraph {
 		return nil // nothing says that there is any graph
 	}
 	all := d.leakedGraphs(func(row int32) bool {
-		l := &d.t.Lives[row]
-		return !l.Passing() && !d.is(row, category.Workspace) && !d.byproduct(row) && !slices.ContainsFunc(d.stack(d.code(row)), d.keepsNothing)
+		return !d.t.Lives[row].Passing() && !d.is(row, category.Workspace) && !d.byproduct(row) &&
+			!slices.ContainsFunc(d.stack(d.code(row)), d.keepsNothing)
 	})
 	kinds, places := map[snapshot.StackID][]int{}, make([]int, len(all))
 	for i := range all {
