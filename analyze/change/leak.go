@@ -32,7 +32,20 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 		}
 	}
 	stays := func(row int32) bool { return next[d.t.Lives[row].Stack] > 0 && d.last(row) >= last }
-	freed := d.freeGraphs(d.leakedGraphs(stays), e)
+	graphs := d.leakedGraphs(stays)
+	if len(graphs) == 0 { // what is known to leak may be a small part of graphs all the same
+		const few = 3 // operations
+		graphs = slices.DeleteFunc(d.heldGraphs(nil), func(g leakedGraph) bool {
+			others := map[snapshot.StackID]bool{}
+			for _, row := range g.rows {
+				if l := &d.t.Lives[row]; next[l.Stack] == 0 {
+					others[d.code(row)] = true
+				}
+			}
+			return len(others) <= few || !slices.ContainsFunc(g.rows, stays)
+		})
+	}
+	freed := d.freeGraphs(graphs, e)
 	gone := map[int32]int32{} // by row, in their order
 	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
 		l := &d.t.Lives[row]
@@ -131,6 +144,8 @@ type leakedGraph struct {
 	kind snapshot.StackID // the code that it begins with
 	end  int32            // the last of them, but for what comes of several
 	step int
+	// metric says that it may be of a number that is computed from what is trained.
+	metric bool
 }
 
 // leakedGraphs are those of some rows, in their order. Code that begins anew begins another.
@@ -169,9 +184,11 @@ func (d *draft) leakedGraphs(stays func(row int32) bool) []leakedGraph {
 		}
 		goesOn = true
 	}
-	out = slices.DeleteFunc(out, func(g leakedGraph) bool {
-		return !d.several(g.rows, func(around int32) bool { return !trained[graphCall{g.step, around}] }) && !d.endsInNumber(g.rows)
-	})
+	for i := range out {
+		g := &out[i]
+		g.metric = !d.several(g.rows, func(around int32) bool { return !trained[graphCall{g.step, around}] })
+	}
+	out = slices.DeleteFunc(out, func(g leakedGraph) bool { return g.metric && !d.endsInNumber(g.rows) })
 	for i := range out {
 		d.takeRest(&out[i])
 	}
@@ -212,6 +229,7 @@ func (d *draft) heldGraphs(where *place) []leakedGraph {
 		return !d.t.Lives[row].Passing() && !d.is(row, category.Workspace) && !d.byproduct(row) &&
 			!slices.ContainsFunc(d.stack(d.code(row)), d.keepsNothing)
 	})
+	all = slices.DeleteFunc(all, func(g leakedGraph) bool { return g.metric })
 	kinds, places := map[snapshot.StackID][]int{}, make([]int, len(all))
 	for i := range all {
 		places[i] = len(kinds[all[i].kind])
@@ -277,16 +295,22 @@ func (d *draft) repeats(g *leakedGraph, row int32) bool {
 	if d.code(row) != g.kind {
 		return false
 	}
-	inner := func(id snapshot.StackID) int32 {
-		stack := d.stack(id)
-		for at := len(stack) - 1 - len(d.outside(stack)); at >= 0; at-- {
-			if c := frames.Of(d.s, stack[at]); c.Origin() != frames.Plumbing && c.Part() != frames.Wrapper && !c.IsModuleCall() {
-				return d.s.Frames.Get(stack[at]).Line
-			}
+	// The two are in the function of that module at the same frames, up to where it has gone on to another line.
+	x, y := d.stack(now), d.stack(last)
+	code := false
+	for k := len(d.outside(x)) + 1; k <= min(len(x), len(y)); k++ {
+		a, b := x[len(x)-k], y[len(y)-k]
+		if a != b {
+			p, q := d.s.Frames.Get(a), d.s.Frames.Get(b)
+			return p.File == q.File && p.Name == q.Name && p.Line < q.Line
 		}
-		return 0
+		isCall := frames.Of(d.s, a).IsModuleCall()
+		if isCall && code {
+			return false // both are in a module of it
+		}
+		code = code || !isCall
 	}
-	return inner(now) < inner(last)
+	return false
 }
 
 // graphEnds are events after which a graph may be gone.
