@@ -330,6 +330,9 @@ func (x *autocast) castGiven() {
 			x.until(row, x.leaves(row))
 		}
 	}
+	if floats >= 0 && len(x.products) > 0 && x.sizes[floats] > 0 {
+		x.add(floats, max(x.t.Lives[x.products[0].row].Born-1, 0), p.last).parts = 2
+	}
 	x.castFrozen(saved, trained)
 }
 
