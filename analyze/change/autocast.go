@@ -124,7 +124,7 @@ func (x *autocast) types() {
 	latest := map[int64]bool{}     // by size, whether the last result has 16 bits
 	powers := x.powers()
 	for _, row := range x.forward {
-		if x.wide[row] {
+		if x.wide[row] || x.masks(row) {
 			continue
 		}
 		code, size := x.stack(x.code(row))[0], x.t.Lives[row].Requested
@@ -170,6 +170,13 @@ func (x *autocast) types() {
 			x.narrow[row] = true
 		}
 	}
+}
+
+// masks reports whether a function makes a row that says in its name that it makes masks: what these are made of is no product.
+func (x *autocast) masks(row int32) bool {
+	return slices.ContainsFunc(x.stack(x.code(row)), func(id snapshot.FrameID) bool {
+		return strings.Contains(x.s.Strings.Get(x.s.Frames.Get(id).Name), "mask")
+	})
 }
 
 // powers finds GELUs that programs write by hand, with a power of three, by the operations that their one statement makes: it gives
@@ -295,14 +302,15 @@ func (x *autocast) castGiven() {
 			continue
 		}
 		read := x.gradientAt(x.end(row)) >= 0
-		var ends []int32 // of the nodes of products, those of the last ones first
+		type node struct{ end, grad int32 } // grad is the gradient of a weight, -1 for none
+		var ends []node                     // of products, those of the last ones first
 		if read && x.savedBy(row).saver < 0 || !read && !x.products[next].weighs {
-			ends = append(ends, x.end(row))
+			ends = append(ends, node{x.end(row), x.gradientAt(x.end(row))})
 		}
 		for _, u := range uses[row] {
-			same := func(end int32) bool { return x.lastBefore(end) == x.lastBefore(u.to) } // of one node
+			same := func(n node) bool { return x.lastBefore(n.end) == x.lastBefore(u.to) }
 			if !slices.ContainsFunc(ends, same) {
-				ends = append(ends, u.to)
+				ends = append(ends, node{u.to, u.gradient})
 			}
 		}
 		if len(ends) == 0 {
@@ -310,20 +318,20 @@ func (x *autocast) castGiven() {
 		}
 		changed := x.last(row) != x.end(row)
 		full := !x.narrow[row] && !x.is(row, category.Input)
-		for k, end := range ends {
+		for k, n := range ends {
 			at := next + k
 			if at >= len(x.products) {
 				break
 			}
 			born := max(x.t.Lives[x.products[at].row].Born-1, 0)
-			if grad := x.gradientAt(end); grad >= 0 && x.products[at].weighs {
-				over := x.nodeOver(grad)
-				x.add(grad, born, over).parts = 2
-				x.castAt(grad, over)
+			if n.grad >= 0 && x.products[at].weighs {
+				over := x.nodeOver(n.grad)
+				x.add(n.grad, born, over).parts = 2
+				x.castAt(n.grad, over)
 				trained[at] = true
 			}
 			if full && !changed {
-				x.add(row, born, end).parts = 2
+				x.add(row, born, n.end).parts = 2
 			}
 		}
 		if full && !changed && !x.own[row] {

@@ -400,12 +400,12 @@ func (d *draft) bias(row, begin, end int32) bool {
 
 // usesOf gives for each of some rows, which a pass saved, the events of nodes that read it before the one that lets go of
 // it: of those whose input none goes with.
-func (d *draft) usesOf(p *pass, saved []int32) map[int32][]span {
+func (d *draft) usesOf(p *pass, saved []int32) map[int32][]product {
 	bySize := map[int64][]int32{}
 	for _, row := range saved {
 		bySize[d.sizes[row]] = append(bySize[d.sizes[row]], row)
 	}
-	out := map[int32][]span{}
+	out := map[int32][]product{}
 	for _, n := range d.products(p) {
 		next := int32(-1) // to be let go of
 		for _, row := range bySize[n.input] {
@@ -413,8 +413,8 @@ func (d *draft) usesOf(p *pass, saved []int32) map[int32][]span {
 				next = row
 			}
 		}
-		if next >= 0 && d.lastBefore(d.end(next)) > d.lastBefore(n.to) && !slices.Contains(out[next], n.span) {
-			out[next] = append(out[next], n.span)
+		if next >= 0 && d.lastBefore(d.end(next)) > d.lastBefore(n.to) && !slices.ContainsFunc(out[next], func(u product) bool { return u.span == n.span }) {
+			out[next] = append(out[next], n)
 		}
 	}
 	return out
