@@ -83,7 +83,7 @@ func (d *draft) cast(losses bool) (wide map[int32]bool, likely int64) {
 		p := &d.passes[i]
 		d.castLosses(p, wide, d.upcasts)
 		norms := d.norms(p)
-		if losses && d.floats(p) < 0 && (len(norms) > 0 || d.normsOfTorch(p)) {
+		if losses && d.floats(p) < 0 {
 			likely = max(likely, 2*d.castLosses(p, wide, d.likelyUpcasts))
 		}
 		d.castSoftmaxes(p, wide)
@@ -180,18 +180,8 @@ func (r *run) isLoss(stack []snapshot.FrameID, depth int) bool {
 	return frames.Of(r.s, stack[depth]).Part() == frames.Loss
 }
 
-// normsOfTorch reports whether torch's own norms by root mean squares are on the way to the loss of a pass.
-func (r *run) normsOfTorch(p *pass) bool {
-	for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
-		if _, name := r.precision(row); name == "rms_norm" {
-			return true
-		}
-	}
-	return false
-}
-
-// likelyUpcasts reports whether a frame is of a cross entropy that the program itself asks for. Language models that are made to run
-// in 16 bits, as those that have norms by root mean squares are, mostly give it logits that 32 bits are made of.
+// likelyUpcasts reports whether a frame is of a cross entropy that the program itself asks for. Language models that run in 16 bits
+// mostly give it logits that 32 bits are made of.
 func (r *run) likelyUpcasts(stack []snapshot.FrameID, depth int) bool {
 	if !r.isLoss(stack, depth) || r.s.Strings.Get(r.s.Frames.Get(stack[depth]).Name) != "cross_entropy" {
 		return false

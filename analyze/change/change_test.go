@@ -49,7 +49,7 @@ func parse(t testing.TB, text string) change.Change {
 // TestPairs holds changes of one program to what torch's allocator did when the program was changed so.
 func TestPairs(t *testing.T) {
 	in := input(t, pairs+"base.pickle.xz")
-	for file, asked := range map[string]string{"checkpoint": "checkpoint=blocks.*", "half": "dtype=bf16:all"} {
+	for file, asked := range map[string]string{"checkpoint": "checkpoint=blocks.*", "half": "dtype=bf16:all,loss"} {
 		truth := input(t, pairs+file+".pickle.xz").Timeline
 		a, err := change.Ask(t.Context(), in, []change.Change{parse(t, asked)})
 		if err != nil {

@@ -413,7 +413,8 @@ func (d *draft) usesOf(p *pass, saved []int32) map[int32][]product {
 				next = row
 			}
 		}
-		if next >= 0 && d.lastBefore(d.end(next)) > d.lastBefore(n.to) && !slices.ContainsFunc(out[next], func(u product) bool { return u.span == n.span }) {
+		same := func(u product) bool { return u.span == n.span }
+		if next >= 0 && d.lastBefore(d.end(next)) > d.lastBefore(n.to) && !slices.ContainsFunc(out[next], same) {
 			out[next] = append(out[next], n)
 		}
 	}
