@@ -104,7 +104,8 @@ func (d *draft) freeGraphs(all []leakedGraph, e *Applied) map[int32]bool {
 	}
 	freed := map[int32]bool{}
 	d.findEnds(all)
-	loops := &graphLoops{draft: d, all: all, goesOn: goesOn, last: map[graphLoop]int{}, next: map[snapshot.StackID]int{}}
+	loops := &graphLoops{draft: d, all: all, goesOn: goesOn, last: map[graphLoop]int{}, next: map[snapshot.StackID]int{},
+		before: map[int]trained{}}
 	for i := range slices.Backward(all) {
 		g := &all[i]
 		x := loops.ends(i)
@@ -328,6 +329,7 @@ type graphLoops struct {
 	goesOn func(row int32, depth int) bool
 	next   map[snapshot.StackID]int // the next graph that has a row of some code
 	last   map[graphLoop]int        // the last graph of a loop
+	before map[int]trained          // by depth from outside
 }
 
 // graphLoop is a loop in the function at a depth from outside that makes a graph, and others behind it.
@@ -439,18 +441,44 @@ func (d *draft) outcome(own []snapshot.FrameID) int {
 }
 
 // keepsGraph reports whether a function at a depth from outside has a graph that ends with a row in its variables: it calls the modules
-// that make it, and goes on at other lines, as one that takes a loss from what a model gives. Functions that losses come from alone
-// return them.
-func (d *draft) keepsGraph(g *leakedGraph, until, last int32, own []snapshot.FrameID, depth int) bool {
-	calls, several := false, d.statement(g.end, until, own, depth) < last
+// that make it, and goes on at other lines, as one that takes a loss from what a model gives, or trains too. Functions that losses come
+// from alone return them.
+func (x *graphLoops) keepsGraph(g *leakedGraph, until, last int32, own []snapshot.FrameID, depth int) bool {
+	calls, several := false, x.statement(g.end, until, own, depth) < last
 	for _, row := range g.rows {
-		stack := d.stack(d.code(row))
-		if same, _ := d.inside(own, stack, d.code(row), depth); same {
-			calls = calls || d.outside(stack) != nil
-			several = several || calls && d.line(stack, depth) != d.line(own, depth)
+		stack := x.stack(x.code(row))
+		if same, _ := x.inside(own, stack, x.code(row), depth); same {
+			calls = calls || x.outside(stack) != nil
+			several = several || calls && x.line(stack, depth) != x.line(own, depth)
 		}
 	}
-	return calls && several
+	return calls && (several || x.trainsBefore(g.rows[0], own, depth))
+}
+
+// trainsBefore reports whether a function at a depth from outside goes through a backward pass before a row, in the same call.
+func (x *graphLoops) trainsBefore(row int32, own []snapshot.FrameID, depth int) (trains bool) {
+	known := x.before[depth]
+	if known.from < row && row <= known.to {
+		return known.trains
+	}
+	at := row - 1
+	for ; at >= int32(x.warm) && !trains; at-- {
+		phase := x.phase(at)
+		if trains = phase == inBackward; trains || phase == inNothing {
+			continue
+		}
+		if same, _ := x.inside(own, x.stack(x.code(at)), x.code(at), depth); !same {
+			break
+		}
+	}
+	x.before[depth] = trained{span{at, row}, trains}
+	return trains
+}
+
+// trained are rows that a function allocates in one call, and whether it went through a backward pass before.
+type trained struct {
+	span
+	trains bool
 }
 
 // statement is the last row of the statement that allocates a row in the function at a depth from outside, before another row.
