@@ -114,18 +114,25 @@ func (d *draft) lastIn(row int32, own []snapshot.FrameID, depth int) int32 {
 	if known := d.lasts[depth]; known.from <= row && row <= known.to {
 		return known.to
 	}
+	last := d.lastOf(row, int32(len(d.t.Lives)), own, depth, func([]snapshot.FrameID) bool { return true })
+	d.lasts[depth] = span{row, last}
+	return last
+}
+
+// lastOf is the last row that a function allocates which has a row at a depth from outside, before another row, and until it returns,
+// is back where it was, or a filter does not take what it allocates next.
+func (d *draft) lastOf(row, until int32, own []snapshot.FrameID, depth int, takes func(stack []snapshot.FrameID) bool) int32 {
 	last := row
-	for next := row + 1; int(next) < len(d.t.Lives) && d.phase(next) != inBackward; next++ {
+	for next := row + 1; next < until && d.phase(next) != inBackward; next++ {
 		if d.phase(next) == inNothing {
 			continue
 		}
-		code := d.code(next)
-		if same, back := d.inside(own, d.stack(code), d.code(last), depth); !same || back {
+		stack := d.stack(d.code(next))
+		if same, back := d.inside(own, stack, d.code(last), depth); !same || back || !takes(stack) {
 			break
 		}
 		last = next
 	}
-	d.lasts[depth] = span{row, last}
 	return last
 }
 
