@@ -48,6 +48,9 @@ func (r *run) file(id snapshot.FrameID) string {
 	return frames.Short(r.s.Strings.Get(r.s.Frames.Get(id).File))
 }
 
+// name is that of a frame's function.
+func (r *run) name(id snapshot.FrameID) string { return r.s.Strings.Get(r.s.Frames.Get(id).Name) }
+
 // adapted reports whether a call of transformers' modules has adapters in it, whose frames are given.
 func (d *draft) adapted(c *instance, peft []bool) bool {
 	return slices.ContainsFunc(c.rows, func(row int32) bool {

@@ -203,10 +203,7 @@ func (d *draft) applyType(c *Change, a *Applied, refuse refusal) error {
 		d.narrow(func(row int32) bool {
 			use, _ := d.uses.Of(row)
 			own := use == category.Activation || use == category.AutogradSaved || d.phase(row) == inBackward && !d.gradient(row)
-			if half[row] || own && d.passOf(d.t.Lives[row].Born) != nil {
-				return half[row]
-			}
-			return of(row)
+			return half[row] || of(row) && !(own && d.passOf(d.t.Lives[row].Born) != nil)
 		}, a)
 		a.assume(Autocast)
 	case saved || c.all:

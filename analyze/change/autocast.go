@@ -37,12 +37,7 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 			own: map[int32]bool{}, matrices: matrices}
 		x.types()
 		x.castGiven()
-		x.castBack()
-		for row := p.rows.from; row < p.rows.to; row++ {
-			if d.phase(row) == inBackward && d.ownBackward(row) {
-				unsure = max(unsure, d.sizes[row])
-			}
-		}
+		unsure = max(unsure, x.castBack())
 	}
 	return narrow, unsure
 }
@@ -56,13 +51,15 @@ func (d *draft) castCrossEntropies(p *pass, narrow, wide map[int32]bool) {
 			continue
 		}
 		same := map[int32]bool{}
-		d.gradientsOf(p, row, same)
+		second := d.gradientsOf(p, row, same)
 		if len(same) != 2 {
 			continue // it is not the whole of it, or nothing goes back through it
 		}
-		first, second := int32(len(d.t.Lives)), int32(-1)
+		first := int32(-1)
 		for grad := range same {
-			first, second = min(first, grad), max(second, grad)
+			if grad != second {
+				first = grad
+			}
 		}
 		born := d.t.Lives[second].Born
 		if d.end(first) < born || d.t.Lives[first].Born+1 >= born {
@@ -175,7 +172,7 @@ func (x *autocast) types() {
 // masks reports whether a function makes a row that says in its name that it makes masks: what these are made of is no product.
 func (x *autocast) masks(row int32) bool {
 	return slices.ContainsFunc(x.stack(x.code(row)), func(id snapshot.FrameID) bool {
-		return strings.Contains(x.s.Strings.Get(x.s.Frames.Get(id).Name), "mask")
+		return strings.Contains(x.name(id), "mask")
 	})
 }
 
@@ -221,12 +218,11 @@ func (x *autocast) appends(last, row int32) bool {
 // scaled reports whether what reads a row for backward multiplies it by a vector that is learned, as the scale of a layer is: those
 // have 32 bits.
 func (x *autocast) scaled(row int32) bool {
-	const vector, rows = 64 << 10, 64 // bytes of 16384 elements, and as many rows as what is no matrix has at least
 	if !x.saved(x.pass, row) {
 		return false
 	}
 	grad := x.gradientAt(x.end(row))
-	return grad >= 0 && x.t.Lives[grad].Requested <= vector && x.t.Lives[grad].Requested*rows <= x.t.Lives[row].Requested
+	return grad >= 0 && x.ofScale(grad, row)
 }
 
 // norm reports whether a row is what a norm of torch's is given that saves it, and whether that is one of groups.
@@ -338,15 +334,15 @@ func (x *autocast) castGiven() {
 			x.until(row, x.leaves(row))
 		}
 	}
-	if floats >= 0 && len(x.products) > 0 && x.sizes[floats] > 0 {
+	if floats >= 0 && len(x.products) > 0 {
 		x.add(floats, max(x.t.Lives[x.products[0].row].Born-1, 0), p.last).parts = 2
 	}
-	x.castFrozen(saved, trained)
+	x.castFrozen(saved, trained, floats >= 0)
 }
 
 // castFrozen has products by weights that are not trained keep copies of these, which what they give on is made with, where there are
 // as many such weights: in the order of the model's parameters.
-func (x *autocast) castFrozen(saved []int32, trained map[int]bool) {
+func (x *autocast) castFrozen(saved []int32, trained map[int]bool, floats bool) {
 	var products []int32
 	for i, of := range x.products {
 		if of.weighs && !trained[i] {
@@ -356,19 +352,14 @@ func (x *autocast) castFrozen(saved []int32, trained map[int]bool) {
 	if len(products) == 0 {
 		return
 	}
-	gradients := map[int64]bool{}
-	for row := x.pass.rows.from; row < x.pass.rows.to; row++ {
-		if x.gradient(row) {
-			gradients[x.t.Lives[row].Requested] = true
-		}
-	}
+	gradients := x.gradientSizes(x.pass)
 	var weights []int32
 	for _, row := range x.matrices {
 		if row < products[0] && !gradients[x.t.Lives[row].Requested] {
 			weights = append(weights, row)
 		}
 	}
-	if len(weights) == len(products)+1 && x.floats(x.pass) < 0 {
+	if len(weights) == len(products)+1 && !floats {
 		weights = weights[1:] // the first is of an embedding
 	}
 	if len(weights) != len(products) {
@@ -422,14 +413,15 @@ func (x *autocast) gradientAt(end int32) int32 {
 }
 
 // ownBackward reports whether a function with a backward of its own makes a row (torch.autograd.Function), in the types that it says.
-func (d *draft) ownBackward(row int32) bool {
-	return slices.ContainsFunc(d.stack(d.code(row)), func(id snapshot.FrameID) bool {
-		return d.s.Strings.Get(d.s.Frames.Get(id).Name) == "backward"
+func (x *autocast) ownBackward(row int32) bool {
+	return slices.ContainsFunc(x.stack(x.code(row)), func(id snapshot.FrameID) bool {
+		return x.name(id) == "backward"
 	})
 }
 
-// castBack gives what backward passes on the types of what it is the gradient of, as far as sizes tell.
-func (x *autocast) castBack() {
+// castBack gives what backward passes on the types of what it is the gradient of, as far as sizes tell, and says how large the largest
+// row is of functions with a backward of their own.
+func (x *autocast) castBack() (unsure int64) {
 	balance := map[int64]int{} // by size, how many more rows have 16 bits
 	for _, row := range x.forward {
 		n := -1
@@ -448,8 +440,14 @@ func (x *autocast) castBack() {
 	}
 	for row := p.rows.from; row < p.rows.to; row++ {
 		l := &x.t.Lives[row]
-		if l.Born < p.begin || x.phase(row) != inBackward || x.gradient(row) || x.wide[row] || x.ownBackward(row) ||
-			x.is(row, category.Workspace) || x.is(row, category.Communication) {
+		if l.Born < p.begin || x.phase(row) != inBackward {
+			continue
+		}
+		if x.ownBackward(row) {
+			unsure = max(unsure, x.sizes[row])
+			continue
+		}
+		if x.gradient(row) || x.wide[row] || x.is(row, category.Workspace) || x.is(row, category.Communication) {
 			continue
 		}
 		of := saved[l.Requested]
@@ -460,4 +458,5 @@ func (x *autocast) castBack() {
 			x.narrow[row] = balance[l.Requested] > 0
 		}
 	}
+	return unsure
 }

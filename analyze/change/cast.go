@@ -183,7 +183,7 @@ func (r *run) isLoss(stack []snapshot.FrameID, depth int) bool {
 // likelyUpcasts reports whether a frame is of a cross entropy that the program itself asks for. Language models that run in 16 bits
 // mostly give it logits that 32 bits are made of.
 func (r *run) likelyUpcasts(stack []snapshot.FrameID, depth int) bool {
-	if !r.isLoss(stack, depth) || r.s.Strings.Get(r.s.Frames.Get(stack[depth]).Name) != "cross_entropy" {
+	if !r.isLoss(stack, depth) || r.name(stack[depth]) != "cross_entropy" {
 		return false
 	}
 	for depth++; depth < len(stack); depth++ {
@@ -223,7 +223,7 @@ func (d *draft) recast(wide map[int32]bool) (most int64) {
 func (d *draft) castSoftmaxes(p *pass, wide map[int32]bool) {
 	for row := p.rows.from; row+1 < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
 		stack := d.stack(d.t.Lives[row].Stack)
-		if len(stack) < 2 || d.s.Strings.Get(d.s.Frames.Get(stack[0]).Name) != "softmax" ||
+		if len(stack) < 2 || d.name(stack[0]) != "softmax" ||
 			!frames.Of(d.s, stack[1]).Has(frames.UpcastsSoft) {
 			continue
 		}

@@ -218,14 +218,16 @@ func (d *draft) before(event int32) int32 {
 	}
 	begin := d.overBefore(d.t.Lives[i-1].Born)
 	// A product gets what the node before it made, where that had nothing to free: it goes when both gradients are there.
-	// One that scales by a vector, of which the gradient is summed up, makes that itself.
-	const vector, rows = 64 << 10, 64 // bytes, and as many rows as it scales at least
+	// One that scales by a vector makes that itself.
+	freed := int32(-1)
+	if int(event) < len(d.ended) {
+		freed = d.ended[event] - 1
+	}
 	gradient, given := false, false
 	for row := i - 1; row >= max(i-longNode, 0) && d.t.Lives[row].Born > begin; row-- {
-		n := d.t.Lives[row].Requested
 		switch end := d.end(int32(row)); {
 		case d.gradient(int32(row)):
-			gradient = n > vector || int(event) >= len(d.ended) || d.ended[event] == 0 || d.t.Lives[d.ended[event]-1].Requested < rows*n
+			gradient = freed < 0 || !d.ofScale(int32(row), freed)
 		case end > event:
 			given = true
 		case gradient && given && end > d.t.Lives[i-1].Born && !d.is(int32(row), category.Workspace):

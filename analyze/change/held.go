@@ -166,7 +166,7 @@ func (d *draft) activates(row int32) bool {
 	if len(own) == 0 || row == 0 || !frames.Of(d.s, own[0]).IsLibrary() {
 		return false
 	}
-	switch name := d.s.Strings.Get(d.s.Frames.Get(own[0]).Name); name {
+	switch name := d.name(own[0]); name {
 	case "relu", "sigmoid", "tanh", "softmax", "log_softmax":
 	default:
 		if frames.Base(d.s.Strings.Get(d.s.Frames.Get(own[0]).File)) != "activation.py" {
@@ -326,7 +326,7 @@ func (d *draft) cloneOf(row int32) int32 {
 	if len(own) == 0 || !frames.Of(d.s, own[0]).IsLibrary() {
 		return -1
 	}
-	switch name := d.s.Strings.Get(d.s.Frames.Get(own[0]).Name); name {
+	switch name := d.name(own[0]); name {
 	case "hardswish", "hardsigmoid", "mish", "silu":
 	default:
 		return -1

@@ -160,7 +160,7 @@ func (r *run) isCode(stack []snapshot.FrameID, depth int) bool {
 	id := stack[depth]
 	c := frames.Of(r.s, id)
 	return c.Has(frames.Python) && c.Origin() != frames.Plumbing && c.Part() != frames.ModuleWrapper &&
-		c.Part() != frames.Wrapper && r.s.Strings.Get(r.s.Frames.Get(id).Name) != "__call__"
+		c.Part() != frames.Wrapper && r.name(id) != "__call__"
 }
 
 // contains reports whether a frame is in a list of modules that torch runs one after another (torch/nn/modules/container.py).

@@ -66,7 +66,7 @@ func (r *run) byproduct(row int32) bool {
 // pools reports whether max_pool makes a row, its result or the indices.
 func (r *run) pools(row int32) bool {
 	own := r.stack(r.code(row))
-	return len(own) > 0 && strings.Contains(r.s.Strings.Get(r.s.Frames.Get(own[0]).Name), "max_pool")
+	return len(own) > 0 && strings.Contains(r.name(own[0]), "max_pool")
 }
 
 // saving is how an operation saved a row: saver is the last row of it, as far as that is seen, -1 for none. It saved several where

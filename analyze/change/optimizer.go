@@ -48,7 +48,7 @@ func (d *draft) updates(c *call) []update {
 // foreach is the foreach function that a stack is in, "" for none.
 func (r *run) foreach(stack snapshot.StackID) string {
 	for _, id := range r.stack(stack) {
-		if name := r.s.Strings.Get(r.s.Frames.Get(id).Name); strings.HasPrefix(name, foreachFunction) &&
+		if name := r.name(id); strings.HasPrefix(name, foreachFunction) &&
 			frames.Of(r.s, id).Part() == frames.Optimizer {
 			return name
 		}

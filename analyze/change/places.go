@@ -101,7 +101,7 @@ func (p *place) depth(stack snapshot.StackID) int { return int(p.depths[stack]) 
 // callOf finds the calls of the program's functions of a name in all stacks, nil where none goes through one: the frame outside.
 func (r *run) callOf(function string) *place {
 	p := r.placeWhere(func(id snapshot.FrameID) bool {
-		return r.s.Strings.Get(r.s.Frames.Get(id).Name) == function && !frames.Of(r.s, id).IsLibrary()
+		return r.name(id) == function && !frames.Of(r.s, id).IsLibrary()
 	})
 	if p != nil {
 		for i := range p.depths {

@@ -500,15 +500,28 @@ func (r *run) nodeOver(row int32) int32 {
 	return born + 1
 }
 
-// weights are the sizes of a pass's gradients that nothing has on the way to its loss, from an event on: what backward
-// makes of such a size is of the shape of a parameter.
-func (r *run) weights(p *pass, first int32) map[int64]bool {
+// gradientSizes are the requested sizes of the gradients of parameters that a pass makes.
+func (r *run) gradientSizes(p *pass) map[int64]bool {
 	out := map[int64]bool{}
 	for row := p.rows.from; row < p.rows.to; row++ {
 		if r.gradient(row) {
 			out[r.t.Lives[row].Requested] = true
 		}
 	}
+	return out
+}
+
+// ofScale reports whether a gradient is of a vector that scales the rows of something, and is summed up over these.
+func (r *run) ofScale(gradient, scaled int32) bool {
+	const vector, rows = 64 << 10, 64 // bytes of 16384 elements, and as many rows as what is no matrix has at least
+	n := r.t.Lives[gradient].Requested
+	return n <= vector && n*rows <= r.t.Lives[scaled].Requested
+}
+
+// weights are the sizes of a pass's gradients that nothing has on the way to its loss, from an event on: what backward
+// makes of such a size is of the shape of a parameter.
+func (r *run) weights(p *pass, first int32) map[int64]bool {
+	out := r.gradientSizes(p)
 	for row := p.rows.from; row < p.rows.to; row++ {
 		if r.phase(row) == inProgram && r.t.Lives[row].Born >= first {
 			delete(out, r.t.Lives[row].Requested)
