@@ -66,10 +66,14 @@ func (d *draft) accumulate(parts int64, e *Applied) {
 
 // mayDivide says how large what modules make between the passes is if the program has smaller batches there, too, as in an evaluation.
 func (d *draft) mayDivide(parts int64, e *Applied) {
+	begins := make([]int32, len(d.passes))
+	for i := range d.passes {
+		begins[i] = d.loopOf(&d.passes[i])
+	}
 	next, until := 0, int32(0) // the pass that comes next, and where the one before it ends
 	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
 		born := d.t.Lives[row].Born
-		for next < len(d.passes) && born >= d.loopOf(&d.passes[next]) {
+		for next < len(begins) && born >= begins[next] {
 			until = d.passes[next].end
 			next++
 		}
