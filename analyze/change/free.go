@@ -56,7 +56,7 @@ func (d *draft) dropped(row int32) (event int32, depth int) {
 					x.into = y.into
 				}
 			}
-			return d.callOver(x.into, own, depth), depth
+			return max(d.callOver(x.into, own, depth), d.turnOver(x.into, own, depth)), depth
 		}
 		last := d.lastIn(at, own, depth)
 		switch {
@@ -71,6 +71,50 @@ func (d *draft) dropped(row int32) (event int32, depth int) {
 		}
 	}
 	return d.returned(max(at, made-1)), -1
+}
+
+// turnOver is the event after which the turn of a loop is over that a row begins with the first call of its line, as that of
+// `h = relu(layer(h))`: a variable holds until then what the turn before gave. A line that comes a few times only may be one statement
+// that nests its calls, one that calls modules only may have each of them in a turn of its own, and a function of which no other line
+// has come may be called in turn; 0 for those.
+func (d *draft) turnOver(first int32, own []snapshot.FrameID, depth int) int32 {
+	const least = 4
+	code := d.code(first)
+	module := func(row int32) bool {
+		stack := d.stack(d.code(row))
+		isCall := func(id snapshot.FrameID) bool { return frames.Of(d.s, id).IsModuleCall() }
+		return slices.ContainsFunc(stack[:len(stack)-1-depth], isCall)
+	}
+	stays := func(row int32) bool { return d.phase(row) == inNothing || d.onLine(row, own, depth) }
+	turns, last, mixed := 1, int32(-1), false
+	row := d.operation(first).to
+	for row < min(first+longNode, int32(len(d.t.Lives))) && stays(row) {
+		if d.code(row) != code {
+			mixed = mixed || d.phase(row) != inNothing && module(row) != module(first)
+			row++
+			continue
+		}
+		if turns++; last < 0 {
+			last = row - 1
+		}
+		row = d.operation(row).to
+	}
+	if last < 0 {
+		last = row - 1
+	}
+	for row = first - 1; row >= max(first-longNode, 0) && stays(row); row-- {
+		if d.code(row) == code {
+			turns++
+			row = d.operation(row).from
+		}
+	}
+	if turns < least || !mixed || row < 0 {
+		return 0
+	}
+	if same, back := d.inside(own, d.stack(d.code(row)), d.code(first), depth); !same || !back {
+		return 0
+	}
+	return d.returned(last)
 }
 
 // addedTo is the row that a function makes next as it made one, behind another up to the last: what adds two to make a row does so
@@ -335,7 +379,7 @@ func (d *draft) offloadSaved(e *Applied) {
 			e.count(d.run, row)
 			e.moved += 2 * d.sizes[row]
 			for _, u := range uses[row] {
-				d.add(row, u.from, u.to)
+				d.add(row, u.from, max(d.unpacked(u.to), u.from))
 				e.moved += 2 * d.sizes[row]
 				before[k] = max(before[k], u.to)
 			}
