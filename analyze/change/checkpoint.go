@@ -34,7 +34,7 @@ func (d *draft) checkpoint(calls []instance, all bool, e *Applied) {
 		x.back = !c.pass.open && (x.first < c.pass.stop || next)
 		if i > 0 && calls[i-1].pass == c.pass && calls[i-1].ordinal+1 == c.ordinal && before.out >= 0 {
 			// The checkpoint refers to what goes in.
-			if in := d.between(&calls[i-1], c, before.out); d.end(in) < x.last {
+			if in := d.between(&calls[i-1], c, &before, &x); d.end(in) < x.last {
 				d.ends[in] = x.last
 			}
 		}
@@ -122,16 +122,48 @@ func (d *draft) trainsAlone(row int32) bool {
 	})
 }
 
-// between is what comes out of a call, or of the code between that and the next: the last that is there when the next begins.
-func (d *draft) between(c, next *instance, out int32) int32 {
-	for row := next.rows[0] - 1; row > c.rows[len(c.rows)-1]; row-- {
-		if d.phase(row) == inProgram && !d.drop[row] && d.end(row) > d.t.Lives[next.rows[0]].Born && !d.byproduct(row) &&
-			d.sizes[row]*small >= d.sizes[out] {
+// between is what comes out of a call, or of the code between that and the next, and goes into the next, as far as is known: the next
+// saves it, or it is gone when that is over. Of several that come out of the call, of which the next saves none, it is taken to be the
+// one of a size like that of what the next makes first.
+func (d *draft) between(c, next *instance, x, of *part) int32 {
+	begins, over, behind := d.t.Lives[next.rows[0]].Born, d.returned(next.rows[len(next.rows)-1]), c.rows[len(c.rows)-1]
+	is := func(row int32) bool {
+		return d.phase(row) == inProgram && !d.drop[row] && d.end(row) > begins && !d.byproduct(row) &&
+			d.sizes[row]*small >= d.sizes[x.out]
+	}
+	saves := func(row int32) bool { return d.saved(c.pass, row) && d.end(row) > of.start && d.end(row) < x.first }
+	last := x.out
+	for row := next.rows[0] - 1; row > behind; row-- {
+		if !is(row) {
+			continue
+		}
+		if saves(row) || d.end(row) <= over {
 			return row
 		}
+		if last == x.out {
+			last = row
+		}
+	}
+	if saves(x.out) {
+		return x.out
+	}
+	out, first := int32(-1), d.sizes[next.rows[0]]
+	for _, row := range slices.Backward(c.rows) {
+		switch {
+		case !is(row):
+		case saves(row):
+			return row
+		case !d.saved(c.pass, row) && d.end(row) <= over && (out < 0 || apart(d.sizes[row], first) < apart(d.sizes[out], first)):
+			out = row
+		}
+	}
+	if out < 0 {
+		return last
 	}
 	return out
 }
+
+func apart(a, b int64) int64 { return max(a-b, b-a) }
 
 // part is what becomes of the rows of a module's call.
 type part struct {

@@ -185,7 +185,7 @@ func (d *draft) overAt(row int32) int32 {
 	over, next := d.t.Lives[row].Born, d.returned(row)
 	for of := max(d.operation(row).from, row-longNode); of <= row; of++ {
 		if end := d.end(of); end < next {
-			over = max(over, end)
+			over = max(over, end+1)
 		}
 	}
 	return over
