@@ -384,7 +384,7 @@ func (d *draft) applyCheckpoint(c *Change, a *Applied, refuse refusal) error {
 	}
 	var calls []instance
 	var seen, lines []string
-	named, err := d.namedLists(c, a, refuse)
+	named, err := d.named(c, a, refuse)
 	if err != nil {
 		return err
 	}

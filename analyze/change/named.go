@@ -14,6 +14,30 @@ import (
 // A user names lists of modules as the program does. Stacks have no such names: what lists there are is compared with the words, and
 // which were taken is said with the answer.
 
+// named takes modules for those that a change names, but for lines.
+func (d *draft) named(c *Change, a *Applied, refuse refusal) (map[string][]group, error) {
+	lists := *c
+	lists.modules = slices.DeleteFunc(slices.Clone(c.modules), modules.isMiddle)
+	out, err := d.namedLists(&lists, a, refuse)
+	if err != nil || len(lists.modules) == len(c.modules) {
+		return out, err
+	}
+	if out == nil {
+		out = map[string][]group{}
+	}
+	for _, m := range c.modules {
+		if !m.isMiddle() {
+			continue
+		}
+		if out[m.name] = d.middle(m.name); out[m.name] == nil {
+			return nil, refuse(NoModules)
+		}
+		a.takenFor(m.name, &out[m.name][0])
+	}
+	a.assumeOnce(OneOfLists)
+	return out, nil
+}
+
 // namedLists takes lists of modules for those that a change names, where there are as many of them as names.
 func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]group, error) {
 	var names []string
@@ -48,13 +72,8 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 	if len(kept) == 0 && !everything {
 		kept = d.keeping(d.outerLists())
 	}
-	var most int64
 	guessed := false
-	for i := range kept {
-		most = max(most, kept[i].saved)
-	}
-	kept = slices.DeleteFunc(kept, func(k keeper) bool { return k.saved*smallList < most })
-	if len(kept) == 0 {
+	if kept = mainLists(kept); len(kept) == 0 {
 		return nil, refuse(NoModules)
 	}
 	if out := map[string][]group{}; everything {
@@ -351,13 +370,20 @@ func (d *draft) calledIn(g *group, descend bool, through func(id snapshot.FrameI
 	})
 }
 
-// smallList is how many times less a list keeps than another that is taken for none.
-const smallList = 20
-
 // keeper is a group with what its calls keep for backward.
 type keeper struct {
 	group
 	saved int64
+}
+
+// mainLists are lists but for those that keep so many times less than another that they are taken for none.
+func mainLists(lists []keeper) []keeper {
+	const small = 20
+	var most int64
+	for i := range lists {
+		most = max(most, lists[i].saved)
+	}
+	return slices.DeleteFunc(lists, func(k keeper) bool { return k.saved*small < most })
 }
 
 // keeping are the groups that keep anything.
