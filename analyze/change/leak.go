@@ -59,6 +59,9 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 			continue
 		}
 		end := next[l.Stack]
+		if d.phase(row) == inBackward {
+			end = d.last(row) // autograd allocates all that it does with one stack
+		}
 		if at := d.steps.At(int(l.Born)); at >= 0 && !loops[l.Stack] {
 			end = min(end, int32(d.steps.Steps[at].Last))
 			if event, ok := gone[row]; ok {

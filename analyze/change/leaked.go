@@ -32,14 +32,33 @@ func (d *draft) leakedGraphs(stays func(row int32) bool) []leakedGraph {
 		}
 		return at
 	}
+	derived, parameters := map[*pass]bool{}, d.parameters()
+	derives := func(p *pass) bool { // what is derived again
+		if p == nil {
+			return false
+		}
+		is, ok := derived[p]
+		if !ok {
+			for row := p.rows.from; row < p.rows.to && !is; row++ {
+				is = d.phase(row) == inBackward && !parameters[d.t.Lives[row].Requested] && d.last(row) > p.end && stays(row)
+			}
+			derived[p] = is
+		}
+		return is
+	}
 	goesOn := false
 	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
 		l := &d.t.Lives[row]
-		if phase := d.phase(row); phase != inProgram {
-			goesOn = goesOn && phase == inNothing
+		at := step(row)
+		switch d.phase(row) {
+		case inNothing:
+			continue
+		case inBackward:
+			if goesOn = goesOn && derives(d.passOf(l.Born)); goesOn && stays(row) && out[len(out)-1].step == at {
+				out[len(out)-1].rows = append(out[len(out)-1].rows, row)
+			}
 			continue
 		}
-		at := step(row)
 		if at < 0 {
 			continue
 		}
@@ -99,7 +118,7 @@ func (d *draft) heldGraphs(where *place) []leakedGraph {
 		return nil // nothing says that there is any graph
 	}
 	all := d.leakedGraphs(func(row int32) bool {
-		return !d.t.Lives[row].Passing() && !d.is(row, category.Workspace) && !d.byproduct(row) &&
+		return d.phase(row) == inProgram && !d.t.Lives[row].Passing() && !d.is(row, category.Workspace) && !d.byproduct(row) &&
 			!slices.ContainsFunc(d.stack(d.code(row)), d.keepsNothing)
 	})
 	all = slices.DeleteFunc(all, func(g leakedGraph) bool { return g.metric })
