@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sort"
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
@@ -355,12 +356,27 @@ func (r *run) outside(stack []snapshot.FrameID) []snapshot.FrameID {
 	return nil
 }
 
-// earlier are the rows from the pass before one on, up to it; of the first all before it.
+// earlier are the rows from the pass before one on that begins with the same code, up to it, as others come between where two networks
+// are trained in turn; from the one right before it where none does, and of the first all before it.
 func (r *run) earlier(p *pass) span {
-	out := span{0, p.rows.from}
-	for i := range r.passes {
-		if r.passes[i].rows.to <= p.rows.from {
-			out.from = r.passes[i].rows.from
+	begins := func(p *pass) snapshot.StackID {
+		for row := p.rows.from; row < p.rows.to; row++ {
+			if r.phase(row) == inProgram {
+				return r.code(row)
+			}
+		}
+		return snapshot.EmptyStack
+	}
+	out, code := span{0, p.rows.from}, begins(p)
+	before := r.passes[:sort.Search(len(r.passes), func(i int) bool { return r.passes[i].rows.to > p.rows.from })]
+	if len(before) > 0 {
+		out.from = before[len(before)-1].rows.from
+	}
+	const far = 64 // passes
+	for i := len(before) - 1; i >= max(len(before)-far, 0); i-- {
+		if begins(&before[i]) == code {
+			out.from = before[i].rows.from
+			break
 		}
 	}
 	return out

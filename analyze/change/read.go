@@ -255,6 +255,7 @@ func (r *run) findPasses() {
 		}
 		row = to
 	}
+	r.joinDerived()
 	r.kept, r.outlives = make([]bool, len(r.phases)), make([]bool, len(r.phases))
 	for i := range r.passes {
 		p := &r.passes[i]
@@ -281,6 +282,36 @@ func (r *run) findPasses() {
 	if !r.trains && !r.guessed {
 		r.passes = nil
 	}
+}
+
+// joinDerived has a pass go on to a later one that derives what it made again, as torch.autograd.grad does with create_graph: that lets
+// go of it, and no optimizer stepped in between.
+func (r *run) joinDerived() {
+	parameters := r.parameters()
+	var joined []pass
+	for i := 0; i < len(r.passes); i++ {
+		p, to := r.passes[i], i
+		steps := int32(len(r.t.Lives)) // row of the next step of an optimizer
+		if at := sort.Search(len(r.calls), func(k int) bool { return r.calls[k].rows.from >= p.rows.to }); at < len(r.calls) {
+			steps = r.calls[at].rows.from
+		}
+		for k := i; k <= to; k++ {
+			for row := r.passes[k].rows.from; row < r.passes[k].rows.to; row++ {
+				if r.phase(row) != inBackward || parameters[r.t.Lives[row].Requested] {
+					continue
+				}
+				end := r.end(row)
+				q := sort.Search(len(r.passes), func(q int) bool { return r.passes[q].last >= end })
+				if q > to && q < len(r.passes) && r.passes[q].begin <= end && r.passes[q].rows.from < steps {
+					to = q
+				}
+			}
+		}
+		last := &r.passes[to]
+		p.begin, p.last, p.end, p.rows.to = last.begin, last.last, last.end, last.rows.to
+		joined, i = append(joined, p), to
+	}
+	r.passes = joined
 }
 
 // guess takes what modules made and is there when a request fails for kept, where no backward pass came so far as to
@@ -345,7 +376,8 @@ func (r *run) saved(p *pass, row int32) bool {
 	if end >= p.stop && !r.kept[l.Stack] {
 		return false // what is there then was not all kept for backward
 	}
-	return r.phase(row) == inProgram && l.Born >= p.first && l.Born < p.begin && end > p.begin && end <= p.end
+	of := r.phase(row)
+	return (of == inProgram || of == inBackward) && l.Born >= p.first && l.Born < p.begin && end > p.begin && end <= p.end
 }
 
 // savedRows are the rows that a pass keeps.
