@@ -61,7 +61,7 @@ func (r *run) all() func(yield func(int32) bool) {
 }
 
 // del lets go of what code at a line got when the statement behind is over, of which is taken that it is the last to
-// read it. What a graph keeps for a backward pass stays.
+// read it, or before a backward pass that follows at once. What a graph keeps for a backward pass stays.
 func (d *draft) del(ctx context.Context, where *place, e *Applied) {
 	known := map[int]reading{} // by depth: it is the same for all rows of a line, up to over
 	stays := map[*pass]map[int32]bool{}
@@ -96,14 +96,24 @@ func (d *draft) del(ctx context.Context, where *place, e *Applied) {
 				x = d.readAt(row, own, depth, false)
 				known[depth] = x
 			}
-			if x.last > row && d.line(own, depth) != d.line(d.stack(d.t.Lives[x.last].Stack), depth) {
+			if x.last < row {
+				continue
+			}
+			reads := d.line(own, depth) != d.line(d.stack(d.t.Lives[x.last].Stack), depth)
+			if back := graph != nil && d.goesBack(x.last); reads && x.last > row || !reads && back {
 				end, event := d.last(row), d.t.Lives[x.last].Born
+				if !reads {
+					event = graph.begin - 1
+				}
 				if graph != nil && end > graph.last && d.activates(row) {
 					event = max(event, d.activatedBack(graph, row))
 				}
 				if d.until(row, event) {
 					e.count(d.run, row)
-					if graph != nil && graph.begin <= end && d.ends[row] < graph.begin {
+					switch {
+					case !reads && end > graph.last: // it may be read behind the pass
+						e.mayEnd(row, event, end)
+					case graph != nil && graph.begin <= end && d.ends[row] < graph.begin:
 						e.mayEnd(row, d.ends[row], min(end, graph.last))
 					}
 					if p != nil {
@@ -115,6 +125,16 @@ func (d *draft) del(ctx context.Context, where *place, e *Applied) {
 			}
 		}
 	}
+}
+
+// goesBack reports whether a backward pass comes right behind a row.
+func (d *draft) goesBack(row int32) bool {
+	for row++; int(row) < len(d.t.Lives); row++ {
+		if of := d.phase(row); of != inNothing {
+			return of == inBackward
+		}
+	}
+	return false
 }
 
 // staying are the rows that a pass saved, but for those that only variables are seen to hold: no node that makes a
