@@ -128,6 +128,9 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 					g, sure = inside[0], false // what is called several times is all of a network
 				}
 			}
+			if c.itself(name) {
+				g, sure = d.outermost(g, all), false
+			}
 			guessed = guessed || !sure
 			out[name] = append(out[name], g)
 			a.takenFor(name, &g)
@@ -194,6 +197,39 @@ func (c *Change) ofAllModules() bool {
 		_, n := numberOf(m.name)
 		return outer != "" || n >= 0 || partOf(m.name) >= 0
 	})
+}
+
+// itself reports whether a change names a part of a network that is a module of its own, and not those in it.
+func (c *Change) itself(name string) bool {
+	return slices.Contains([]string{"encoder", "decoder", "backbone"}, strings.ToLower(lastPart(name))) &&
+		!slices.ContainsFunc(c.modules, func(m modules) bool { return m.name == name && m.within })
+}
+
+// outermost is the module whose code, or list of torch's, a list is of, where that is a part of a network: another module calls it, or
+// it has not all of the lists.
+func (d *draft) outermost(list group, all []keeper) group {
+	call := slices.IndexFunc(list.around, func(id snapshot.FrameID) bool { return frames.Of(d.s, id).IsModuleCall() })
+	if call < 0 {
+		return list
+	}
+	line := call
+	for line < len(list.around) && !d.isCode(list.around, line) {
+		line++
+	}
+	if line == len(list.around) {
+		return list
+	}
+	around := list.around[line:]
+	if !d.inModule(around, 0) && !slices.ContainsFunc(all, func(k keeper) bool { return !k.inside(&group{around: around}) }) {
+		return list
+	}
+	row := list.calls[0].rows[0]
+	for _, g := range d.modules(false, func(stack []snapshot.FrameID, depth int) bool { return slices.Equal(stack[depth:], around) }) {
+		if slices.ContainsFunc(g.calls, func(c instance) bool { return slices.Contains(c.rows, row) }) {
+			return g
+		}
+	}
+	return list
 }
 
 // which are the modules of a list that a change names, "*" for all and where it names several lists.
