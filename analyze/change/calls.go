@@ -107,7 +107,7 @@ func (r *run) join(g *group) {
 	most := 0
 	for _, calls := range r.byClass(g.calls) {
 		whole, parts := r.joinOne(calls)
-		if parts > 1 && r.repeatsFirst(calls[:parts]) {
+		if parts > 1 && (r.repeatsFirst(calls[:parts]) || r.ofTorch(&calls[0])) {
 			joined = append(joined, whole...)
 			continue
 		}
@@ -142,6 +142,12 @@ func (r *run) join(g *group) {
 		}
 	}
 	g.calls = joined
+}
+
+// ofTorch reports whether a call is of a module of torch's own, but for its lists: the class is one, as torch.nn.Transformer.
+func (r *run) ofTorch(c *instance) bool {
+	at := r.first(c)
+	return at != 0 && !r.contains(at) && frames.Of(r.s, at).IsLibrary()
 }
 
 // repeatsFirst reports whether calls are one module's, whose first statement calls a list of torch's that runs the same code over and
