@@ -46,7 +46,7 @@ func (d *draft) leakedGraphs(stays func(row int32) bool) []leakedGraph {
 		}
 		return is
 	}
-	goesOn := false
+	goesOn, until := false, int32(0) // until when something is there of the last
 	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
 		l := &d.t.Lives[row]
 		at := step(row)
@@ -69,12 +69,16 @@ func (d *draft) leakedGraphs(stays func(row int32) bool) []leakedGraph {
 		if !stays(row) {
 			continue
 		}
-		if last := len(out) - 1; goesOn && out[last].step == at && !d.repeats(&out[last], row) {
+		last := len(out) - 1
+		if goesOn && until < l.Born && d.around[out[last].kind] == 0 {
+			out, goesOn = out[:last], false // it was of the statements before
+		}
+		if goesOn && out[last].step == at && !d.repeats(&out[last], row) {
 			out[last].rows = append(out[last].rows, row)
 		} else {
-			out = append(out, leakedGraph{rows: []int32{row}, kind: d.code(row), step: at})
+			out, until = append(out, leakedGraph{rows: []int32{row}, kind: d.code(row), step: at}), 0
 		}
-		goesOn = true
+		goesOn, until = true, max(until, d.last(row))
 	}
 	for i := range out {
 		g := &out[i]
