@@ -92,7 +92,7 @@ func (d *draft) cast(losses bool) (wide map[int32]bool, likely int64) {
 				wide[row] = true
 			}
 			over := d.last(n.scaled)
-			if over != d.end(n.scaled) || over >= p.end {
+			if over != d.end(n.scaled) || d.last(n.scale) != d.end(n.scale) || over >= p.end {
 				continue // another change has it end with the call
 			}
 			end := d.end(n.scale)
