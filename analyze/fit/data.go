@@ -2,7 +2,6 @@ package fit
 
 import (
 	"math"
-	"slices"
 
 	"github.com/snapana/snapana/snapshot"
 )
@@ -270,8 +269,7 @@ func (v *observed) termAt(o *observation) (t, nearest term) {
 	if o.scales != batch || nearest[0] < 2 {
 		return nearest, nearest
 	}
-	lower := slices.DeleteFunc(slices.Clone(o.all), func(t term) bool { return t[0] > 1 })
-	return nearestTerm(lower, o.at, o.other, ratio), nearest
+	return nearestTerm(notSquared(o.all), o.at, o.other, ratio), nearest
 }
 
 // isPadded reports whether most of what depends on the data, and differs from step to step, is padded with the batch, see observed.

@@ -394,7 +394,7 @@ func through(pick []term, points []Point, sizes []int64) *law {
 // estimate is a law of sizes that none fits to the byte, the first of which is the one that matters most: along the term
 // that is nearest to how the sizes differ between the first point and the one that is furthest from it, bounded by the
 // terms to both sides.
-func estimate(all []term, points []Point, sizes []int64) *law {
+func estimate(all []term, points []Point, sizes []int64, scales value) *law {
 	n, p := sizes[0], points[0]
 	each := term{} // goes with every value
 	for i := range p {
@@ -411,12 +411,21 @@ func estimate(all []term, points []Point, sizes []int64) *law {
 	if far == 0 {
 		return l
 	}
-	t := nearestTerm(all, p, points[far], float64(n)/float64(max(sizes[far], 1)))
-	l.parts = along(t, n, p).parts
+	ratio := float64(n) / float64(max(sizes[far], 1))
+	t := nearestTerm(all, p, points[far], ratio)
 	if t.degree() > each.degree() {
 		l.low, l.high = l.high, along(t, n, p)
 	}
+	if scales == batch && t[0] > 1 {
+		t = nearestTerm(notSquared(all), p, points[far], ratio)
+	}
+	l.parts = along(t, n, p).parts
 	return l
+}
+
+// notSquared are the terms without the square of the first value: of a batch, items may be longer by chance.
+func notSquared(all []term) []term {
+	return slices.DeleteFunc(slices.Clone(all), func(t term) bool { return t[0] > 1 })
 }
 
 // away is how far two points are apart: by which factors their values differ, in logarithms.

@@ -64,7 +64,7 @@ func newModel(r *recording, others []*recording, partners [][]int32, all []term,
 			}
 			id = int32(len(m.laws))
 			known[string(key)] = id
-			m.laws = append(m.laws, lawOf(all, points, sizes, len(others)+1))
+			m.laws = append(m.laws, lawOf(all, points, sizes, len(others)+1, v))
 			m.seen = append(m.seen, len(points))
 		}
 		m.of[row] = id
@@ -83,7 +83,7 @@ func newModel(r *recording, others []*recording, partners [][]int32, all []term,
 
 // lawOf is the law of sizes in so many recordings, of which the first is that of the skeleton. What only some of them have,
 // as of a kernel that is chosen by shape, may be matched to what it is not: no square is made of it.
-func lawOf(all []term, points []Point, sizes []int64, recordings int) *law {
+func lawOf(all []term, points []Point, sizes []int64, recordings int, scales value) *law {
 	if len(points) < recordings {
 		all = slices.DeleteFunc(slices.Clone(all), func(m term) bool { return m[0] > 1 || m[1] > 1 })
 	}
@@ -95,7 +95,7 @@ func lawOf(all []term, points []Point, sizes []int64, recordings int) *law {
 			return l
 		}
 	}
-	return estimate(all, points, sizes)
+	return estimate(all, points, sizes, scales)
 }
 
 // workspaces of products are as large for all sizes: which product asks for them differs.
@@ -135,10 +135,13 @@ type likes struct {
 
 func (m *model) likesOf(row int) likes { return likes{m.stackOf(row), m.Timeline.Lives[row].Requested} }
 
-// lend gives rows without partners the law of others with the same code and size, where these agree.
+// lend gives rows without partners the law of others with the same code and size, or, of what an optimizer makes of parameters, that of
+// parameters of the size, where these agree.
 func (m *model) lend(partners [][]int32) {
 	const differ = -1
+	const parameter = -1 // stack
 	of := map[likes]int32{}
+	table := m.categories()
 	alone := func(row int) bool {
 		return slices.ContainsFunc(partners, func(p []int32) bool { return p[row] < 0 })
 	}
@@ -146,17 +149,25 @@ func (m *model) lend(partners [][]int32) {
 		if alone(row) {
 			continue
 		}
-		k := m.likesOf(row)
-		if law, ok := of[k]; !ok {
-			of[k] = m.of[row]
-		} else if law != m.of[row] {
-			of[k] = differ
+		keys := []likes{m.likesOf(row)}
+		if use, _ := table.Of(int32(row)); use == category.Parameter {
+			keys = append(keys, likes{parameter, keys[0].size})
+		}
+		for _, k := range keys {
+			if law, ok := of[k]; !ok {
+				of[k] = m.of[row]
+			} else if law != m.of[row] {
+				of[k] = differ
+			}
 		}
 	}
 	lent := map[[2]int32]int32{} // by law, and how many recordings have the row
 	for row := range m.of {
 		if alone(row) {
 			law, ok := of[m.likesOf(row)]
+			if use, _ := table.Of(int32(row)); !ok && (use == category.OptimizerState || m.phase(m.Timeline.Lives[row].Stack) == "optimizer") {
+				law, ok = of[likes{parameter, m.Timeline.Lives[row].Requested}]
+			}
 			if !ok || law == differ {
 				continue
 			}
