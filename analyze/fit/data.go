@@ -106,6 +106,7 @@ func (m *model) vary(others []*recording, partners [][]int32, all []term, scales
 	o.padded = o.steps && scales == batch && o.isPadded()
 	if m.depends && o.steps && scales == batch {
 		m.lawOfLikes(o)
+		m.flatten(o)
 	}
 	made := map[class]int32{}
 	for row := m.bounds[0]; row < len(m.of); row++ {
@@ -156,6 +157,21 @@ func (m *model) lawOfLikes(o *observation) {
 		if law, ok := known[m.likesOf(row)]; ok {
 			m.of[row] = law
 		}
+	}
+}
+
+// flatten has what is only estimated, and by the square of a batch, go with less: items of one may be longer by chance.
+func (m *model) flatten(o *observation) {
+	made := map[int32]int32{}
+	for row, id := range m.of {
+		if l := m.laws[id]; l.kind != estimated || l.parts[0].term[0] < 2 {
+			continue
+		}
+		m.amend(row, made, func(l *law) {
+			at := float64(l.at(o.at))
+			l.high = &law{parts: l.parts}
+			l.parts = along(nearestTerm(notSquared(o.all), o.at, o.other, at/float64(max(l.at(o.other), 1))), int64(at), o.at).parts
+		})
 	}
 }
 

@@ -204,6 +204,9 @@ func findLaw(all []term, points []Point, sizes []int64) *law {
 			}
 		}
 	}
+	if !slices.ContainsFunc(all, term.ofPixels) {
+		return nil
+	}
 	for _, pick := range squares(len(points[0])) {
 		if l := solve(pick, points, sizes, 0); l != nil && distinct > len(pick) {
 			return l
@@ -394,7 +397,7 @@ func through(pick []term, points []Point, sizes []int64) *law {
 // estimate is a law of sizes that none fits to the byte, the first of which is the one that matters most: along the term
 // that is nearest to how the sizes differ between the first point and the one that is furthest from it, bounded by the
 // terms to both sides.
-func estimate(all []term, points []Point, sizes []int64, scales value) *law {
+func estimate(all []term, points []Point, sizes []int64) *law {
 	n, p := sizes[0], points[0]
 	each := term{} // goes with every value
 	for i := range p {
@@ -411,15 +414,11 @@ func estimate(all []term, points []Point, sizes []int64, scales value) *law {
 	if far == 0 {
 		return l
 	}
-	ratio := float64(n) / float64(max(sizes[far], 1))
-	t := nearestTerm(all, p, points[far], ratio)
+	t := nearestTerm(all, p, points[far], float64(n)/float64(max(sizes[far], 1)))
+	l.parts = along(t, n, p).parts
 	if t.degree() > each.degree() {
 		l.low, l.high = l.high, along(t, n, p)
 	}
-	if scales == batch && t[0] > 1 {
-		t = nearestTerm(notSquared(all), p, points[far], ratio)
-	}
-	l.parts = along(t, n, p).parts
 	return l
 }
 

@@ -64,7 +64,7 @@ func newModel(r *recording, others []*recording, partners [][]int32, all []term,
 			}
 			id = int32(len(m.laws))
 			known[string(key)] = id
-			m.laws = append(m.laws, lawOf(all, points, sizes, len(others)+1, v))
+			m.laws = append(m.laws, lawOf(all, points, sizes, len(others)+1))
 			m.seen = append(m.seen, len(points))
 		}
 		m.of[row] = id
@@ -83,7 +83,7 @@ func newModel(r *recording, others []*recording, partners [][]int32, all []term,
 
 // lawOf is the law of sizes in so many recordings, of which the first is that of the skeleton. What only some of them have,
 // as of a kernel that is chosen by shape, may be matched to what it is not: no square is made of it.
-func lawOf(all []term, points []Point, sizes []int64, recordings int, scales value) *law {
+func lawOf(all []term, points []Point, sizes []int64, recordings int) *law {
 	if len(points) < recordings {
 		all = slices.DeleteFunc(slices.Clone(all), func(m term) bool { return m[0] > 1 || m[1] > 1 })
 	}
@@ -95,7 +95,7 @@ func lawOf(all []term, points []Point, sizes []int64, recordings int, scales val
 			return l
 		}
 	}
-	return estimate(all, points, sizes, scales)
+	return estimate(all, points, sizes)
 }
 
 // workspaces of products are as large for all sizes: which product asks for them differs.
