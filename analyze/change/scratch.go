@@ -81,12 +81,16 @@ func (r *run) convolves(stack snapshot.StackID) bool {
 	return false
 }
 
-// alone reports whether nothing but workspaces of matrix products and gradients of parameters is made while a row is there:
-// it comes and goes within one call.
+// alone reports whether nothing but workspaces of matrix products, gradients of parameters and what is small beside it is made while
+// a row is there, as the ones that a transposed convolution adds its bias with: it comes and goes within one call.
 func (r *run) alone(row int32) bool {
-	end := r.t.Lives[row].GivenUp()
+	const small = 64 // times less
+	l := &r.t.Lives[row]
+	end := l.GivenUp()
 	for other := row + 1; int(other) < len(r.t.Lives) && r.t.Lives[other].Born < end; other++ {
-		if !r.is(other, category.Workspace) && !r.scratch(other) && !r.gradient(other) {
+		o := &r.t.Lives[other]
+		beside := o.Stack == l.Stack && o.Requested*small <= l.Requested
+		if !beside && !r.is(other, category.Workspace) && !r.scratch(other) && !r.gradient(other) {
 			return false
 		}
 	}
