@@ -291,6 +291,9 @@ func (x *autocast) castGiven() {
 	next, floats := 0, x.floats(p) // next of products
 	trained := map[int]bool{}      // products
 	for _, row := range saved {
+		if row < p.rows.from {
+			continue // it is of the products of a pass before
+		}
 		for next < len(x.products) && x.products[next].row <= row {
 			next++
 		}

@@ -62,7 +62,7 @@ func (d *draft) checkpoint(calls []instance, all bool, e *Applied) {
 	for i := range d.passes {
 		p := &d.passes[i]
 		for row, keeps := range d.graphs(p) {
-			if keeps && as(row) && d.until(row, d.leaves(row)) {
+			if keeps && as(row) && d.savedBehind(p, row) == nil && d.until(row, d.leaves(row)) {
 				e.count(d.run, row)
 			}
 		}

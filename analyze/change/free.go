@@ -392,7 +392,7 @@ func (d *draft) offloadSaved(e *Applied) {
 			d.add(row, min(before[k]+1, end), max(d.unpacked(end), min(before[k]+1, end)))
 		}
 		for row, keeps := range d.graphs(p) {
-			if keeps && d.until(row, d.leaves(row)) {
+			if keeps && d.savedBehind(p, row) == nil && d.until(row, d.leaves(row)) {
 				e.count(d.run, row)
 				e.moved += d.sizes[row]
 			}

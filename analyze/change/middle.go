@@ -9,41 +9,69 @@ import (
 
 // A network whose lists of modules make images smaller, and larger again, has modules of other names between the two.
 
-// isMiddle reports whether a name is of what a network has in its middle, as itself and no list.
+// isMiddle reports whether a name is of what a network has in its middle.
 func (m modules) isMiddle() bool {
 	name := strings.ToLower(lastPart(m.name))
-	return !m.within && slices.ContainsFunc([]string{"mid", "bottleneck", "bridge"}, func(word string) bool {
-		return strings.HasPrefix(name, word)
-	})
+	return slices.ContainsFunc([]string{"mid", "bottleneck", "bridge"}, func(word string) bool { return strings.HasPrefix(name, word) })
 }
 
-// middle are the modules of a name of a network's middle: what the function that goes through two lists calls between them. Of several
-// the name tells whether it is of attention, which the lists are not of, or which of the others; nil where it does not.
-func (d *draft) middle(name string) []group {
-	var found []group
-	lists := mainLists(d.keeping(d.lists()))
-	for i := range lists[:max(len(lists)-1, 0)] {
-		a, b := &lists[i].group, &lists[i+1].group
-		if !d.inOneCall(a.around, b.around) {
-			continue
-		}
-		if found != nil {
-			return nil
-		}
-		first, last := a.calls[0].pass.rows.from, b.calls[0].rows[0]
-		for _, c := range a.calls {
-			if c.pass == b.calls[0].pass {
-				first = c.rows[len(c.rows)-1]
-			}
-		}
-		between := d.modules(false, func(stack []snapshot.FrameID, depth int) bool { return d.inOneCall(stack[depth:], a.around) })
-		between = slices.DeleteFunc(between, func(g group) bool {
-			i := slices.IndexFunc(g.calls, func(c instance) bool { return c.pass == b.calls[0].pass })
-			return i < 0 || g.most > 1 || g.calls[i].rows[0] < first || g.calls[i].rows[0] > last
-		})
-		found = d.ofName(between, a, name)
+// middle are the modules of a name of a network's middle: the list that a function calls between two others, or what it calls between
+// two lists. Of several the name tells whether it is of attention, which the lists are not of, or which of the others; nil where it
+// does not.
+func (d *draft) middle(m modules) []group {
+	all := mainLists(d.keeping(d.lists()))
+	lists := d.alongOne(all)
+	switch {
+	case len(lists) == 3 && m.within:
+		return []group{lists[1].group}
+	case len(lists) == 3:
+		return []group{d.outermost(lists[1].group, all)}
+	case len(lists) != 2 || m.within:
+		return nil
 	}
-	return found
+	a, b := &lists[0].group, &lists[1].group
+	first, last := a.calls[0].rows[0], b.calls[0].rows[0]
+	for _, c := range a.calls {
+		if c.pass == b.calls[0].pass {
+			first = c.rows[len(c.rows)-1]
+		}
+	}
+	between := d.modules(false, func(stack []snapshot.FrameID, depth int) bool { return d.inOneCall(stack[depth:], a.around) })
+	between = slices.DeleteFunc(between, func(g group) bool {
+		i := slices.IndexFunc(g.calls, func(c instance) bool { return c.pass == b.calls[0].pass })
+		return i < 0 || g.most > 1 || g.calls[i].rows[0] < first || g.calls[i].rows[0] > last
+	})
+	return d.ofName(between, a, m.name)
+}
+
+// alongOne are those of some lists that one call of a function goes through one after another, nil where that is so of none, or in several
+// functions.
+func (d *draft) alongOne(lists []keeper) (out []keeper) {
+	for from := 0; from < len(lists); {
+		to := from + 1
+		for to < len(lists) && d.inOneCall(lists[from].around, lists[to].around) {
+			to++
+		}
+		if to > from+1 {
+			if out != nil {
+				return nil
+			}
+			out = lists[from:to]
+		}
+		from = to
+	}
+	return out
+}
+
+// ways are, of some lists, those that make images smaller and larger again, where that is what all names are of, and a network has
+// another in its middle; nil where it has not.
+func (d *draft) ways(lists []keeper, names []string) []keeper {
+	other := func(name string) bool { return turn(name) < 0 && half(name) < 0 }
+	of := d.alongOne(lists)
+	if len(of) != 3 || slices.ContainsFunc(names, other) {
+		return nil
+	}
+	return []keeper{of[0], of[2]}
 }
 
 // inOneCall reports whether two lines, given with the frames outside of them, call modules from one call of a function.

@@ -117,18 +117,32 @@ func (r *run) callIn(stack []snapshot.FrameID, takes func(stack []snapshot.Frame
 	return -1
 }
 
-// number counts the calls of a group in each pass that keep something for it, and drops the others, as those of an
-// evaluation.
+// number counts the calls of a group in each pass that keep something for it, or for one behind it, and drops the others, as those of
+// an evaluation.
 func (r *run) number(g *group) {
-	g.calls = slices.DeleteFunc(g.calls, func(c instance) bool {
-		return !slices.ContainsFunc(c.rows, func(row int32) bool { return r.saved(c.pass, row) })
-	})
+	for i := range g.calls {
+		c := &g.calls[i]
+		if !slices.ContainsFunc(c.rows, func(row int32) bool { return r.saved(c.pass, row) }) {
+			c.pass = r.goneThrough(c)
+		}
+	}
+	g.calls = slices.DeleteFunc(g.calls, func(c instance) bool { return c.pass == nil })
 	for i := range g.calls {
 		if c := &g.calls[i]; i > 0 && g.calls[i-1].pass == c.pass {
 			c.ordinal = g.calls[i-1].ordinal + 1
 		}
 		g.most = max(g.most, g.calls[i].ordinal+1)
 	}
+}
+
+// goneThrough is the pass that goes back through a call which was made for another before it, nil for none.
+func (r *run) goneThrough(c *instance) *pass {
+	for _, row := range c.rows {
+		if p := r.savedBehind(c.pass, row); p != nil {
+			return p
+		}
+	}
+	return nil
 }
 
 // within is the place of the call in a list of modules, where the line at depth calls such, else depth.

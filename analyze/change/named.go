@@ -29,7 +29,7 @@ func (d *draft) named(c *Change, a *Applied, refuse refusal) (map[string][]group
 		if !m.isMiddle() {
 			continue
 		}
-		if out[m.name] = d.middle(m.name); out[m.name] == nil {
+		if out[m.name] = d.middle(m); out[m.name] == nil {
 			return nil, refuse(NoModules)
 		}
 		a.takenFor(m.name, &out[m.name][0])
@@ -99,13 +99,18 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 			kept = parts
 		}
 	}
-	all := kept
+	all := slices.Clone(kept)
 	named := d.numbered(kept, c, names)
 	if guessed = guessed || named != nil; named != nil && len(named) == 0 {
 		return nil, ambiguous(c, all)
 	}
 	if named == nil && len(kept) > len(names) {
 		kept, guessed = d.outstanding(kept, c, names), true
+		if ways := d.ways(all, names); ways != nil && len(kept) > len(names) {
+			if kept = ways; len(ways) > len(names) {
+				kept = d.outstanding(ways, c, names)
+			}
+		}
 	}
 	switch {
 	case named != nil:

@@ -69,6 +69,7 @@ type pass struct {
 	begin, last int32 // events of the first and the last allocation of the backward pass
 	end         int32 // the event of the next allocation by other code, or the trace's length
 	rows        span  // allocated from first to end
+	reach       int32 // the first row that it may keep: some of what passes before it computed is gone back through by this one
 	open        bool  // the trace ends, or a request fails, before it begins; begin is then where
 	stop        int32 // the event at which a request fails or the trace ends within it, whatif.Never for none
 }
@@ -256,6 +257,7 @@ func (r *run) findPasses() {
 		row = to
 	}
 	r.joinDerived()
+	r.findReach()
 	r.kept, r.outlives = make([]bool, len(r.phases)), make([]bool, len(r.phases))
 	for i := range r.passes {
 		p := &r.passes[i]
@@ -266,12 +268,16 @@ func (r *run) findPasses() {
 			r.outlives[id] = r.outlives[id] || leaks || r.t.Lives[row].GivenUp() >= p.end
 			r.kept[id] = r.kept[id] || r.end(row) < p.stop && r.saved(p, row)
 		}
+		for row := p.reach; row < p.rows.from; row++ {
+			id := r.t.Lives[row].Stack
+			r.kept[id] = r.kept[id] || r.end(row) < p.stop && r.saved(p, row)
+		}
 	}
 	if start == n {
 		r.guess()
 		return
 	}
-	p := pass{first: born(start), begin: events, last: events, end: events + 1, rows: span{start, n}, open: true}
+	p := pass{first: born(start), begin: events, last: events, end: events + 1, rows: span{start, n}, reach: start, open: true}
 	if p.stop = r.stopOf(&p); p.stop < events {
 		p.begin = p.stop
 	}
@@ -312,6 +318,50 @@ func (r *run) joinDerived() {
 		joined, i = append(joined, p), to
 	}
 	r.passes = joined
+}
+
+// findReach finds what passes go back through that was computed before another pass, as what a generator makes is before its critic
+// is trained: a few passes behind that they let go of what several operations of modules made.
+func (r *run) findReach() {
+	const far, several = 4, 2
+	type reached struct {
+		row    int32
+		inside map[snapshot.StackID]bool
+	}
+	by := map[int]*reached{} // by pass
+	for i := range r.passes {
+		p := &r.passes[i]
+		p.reach = p.rows.from
+		for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
+			end, inside := r.end(row), r.insides[r.t.Lives[row].Stack]
+			if end <= p.end || inside == 0 || r.phase(row) != inProgram {
+				continue
+			}
+			k := sort.Search(len(r.passes), func(k int) bool { return r.passes[k].last >= end })
+			if k == len(r.passes) || k > i+far || r.passes[k].begin >= end {
+				continue
+			}
+			if by[k] == nil {
+				by[k] = &reached{row, map[snapshot.StackID]bool{}}
+			}
+			by[k].inside[inside] = true
+		}
+	}
+	for k, of := range by {
+		if len(of.inside) >= several {
+			r.passes[k].reach = of.row
+		}
+	}
+}
+
+// savedBehind is the pass that keeps a row which was made for another before it, nil where none does.
+func (r *run) savedBehind(p *pass, row int32) *pass {
+	end := r.end(row)
+	k := sort.Search(len(r.passes), func(k int) bool { return r.passes[k].end >= end })
+	if k == len(r.passes) || &r.passes[k] == p || !r.saved(&r.passes[k], row) {
+		return nil
+	}
+	return &r.passes[k]
 }
 
 // guess takes what modules made and is there when a request fails for kept, where no backward pass came so far as to
@@ -377,12 +427,12 @@ func (r *run) saved(p *pass, row int32) bool {
 		return false // what is there then was not all kept for backward
 	}
 	of := r.phase(row)
-	return (of == inProgram || of == inBackward) && l.Born >= p.first && l.Born < p.begin && end > p.begin && end <= p.end
+	return (of == inProgram || of == inBackward) && row >= p.reach && l.Born < p.begin && end > p.begin && end <= p.end
 }
 
 // savedRows are the rows that a pass keeps.
 func (r *run) savedRows(p *pass) (out []int32) {
-	for row := p.rows.from; row < p.rows.to; row++ {
+	for row := p.reach; row < p.rows.to; row++ {
 		if r.saved(p, row) {
 			out = append(out, row)
 		}
