@@ -21,12 +21,12 @@ func (m modules) isMiddle() bool {
 func (d *draft) middle(m modules) []group {
 	all := mainLists(d.keeping(d.lists()))
 	lists := d.alongOne(all)
-	switch {
-	case len(lists) == 3 && m.within:
-		return []group{lists[1].group}
-	case len(lists) == 3:
-		return []group{d.outermost(lists[1].group, all)}
-	case len(lists) != 2 || m.within:
+	switch list := d.hasMiddle(lists); {
+	case list != nil && m.within:
+		return []group{list.group}
+	case list != nil:
+		return []group{d.outermost(list.group, all)}
+	case len(lists) < 2 || m.within:
 		return nil
 	}
 	a, b := &lists[0].group, &lists[1].group
@@ -63,12 +63,21 @@ func (d *draft) alongOne(lists []keeper) (out []keeper) {
 	return out
 }
 
+// hasMiddle is the middle one of three lists, whose modules keep as much each, as of images that get neither smaller nor larger; nil for
+// others.
+func (d *draft) hasMiddle(lists []keeper) *keeper {
+	if len(lists) != 3 || d.goesOneWay(&lists[1], true) || d.goesOneWay(&lists[1], false) {
+		return nil
+	}
+	return &lists[1]
+}
+
 // ways are, of some lists, those that make images smaller and larger again, where that is what all names are of, and a network has
 // another in its middle; nil where it has not.
 func (d *draft) ways(lists []keeper, names []string) []keeper {
 	other := func(name string) bool { return turn(name) < 0 && half(name) < 0 }
 	of := d.alongOne(lists)
-	if len(of) != 3 || slices.ContainsFunc(names, other) {
+	if d.hasMiddle(of) == nil || slices.ContainsFunc(names, other) {
 		return nil
 	}
 	return []keeper{of[0], of[2]}
@@ -93,8 +102,9 @@ func (d *draft) ofName(between []group, list *group, name string) []group {
 	if _, n := numberOf(name); n > 0 && n <= len(between) {
 		return between[n-1 : n]
 	}
-	if len(between) != 1 {
+	switch {
+	case len(between) == 0, name != "mid" && !strings.HasSuffix(name, "block") && len(between) > 1:
 		return nil
 	}
-	return between
+	return between[len(between)-1:] // what comes before may be of the lists, in a branch of its own
 }
