@@ -36,6 +36,7 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 		x := autocast{draft: d, pass: p, forward: d.results(p), narrow: narrow, wide: wide, normed: map[int32]bool{},
 			own: map[int32]bool{}, matrices: matrices}
 		x.types()
+		x.weighOwn()
 		x.castGiven()
 		unsure = max(unsure, x.castBack())
 	}
@@ -168,6 +169,18 @@ func (x *autocast) types() {
 			for of := x.operation(row).from; of < x.operation(row).to && x.convolves(x.t.Lives[row].Stack); of++ {
 				x.narrow[of] = x.narrow[of] || x.byproduct(of) && !x.worksIn(of) // what it unfolds into
 			}
+		}
+	}
+}
+
+// weighOwn finds products by parameters that the program asks for itself, as of layers that it writes by hand: the node that lets go of
+// what was saved last before makes the gradient of one.
+func (x *autocast) weighOwn() {
+	saved := x.savedRows(x.pass)
+	for i := range x.products {
+		of := &x.products[i]
+		if k, _ := slices.BinarySearch(saved, of.row); !of.weighs && k > 0 && x.isProduct(of.row) {
+			of.weighs = x.gradientAt(x.end(saved[k-1])) >= 0
 		}
 	}
 }
