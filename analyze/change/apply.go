@@ -106,6 +106,7 @@ const (
 	NoStacks      Missing = "stacks"        // stacks were not recorded
 	NoParams      Missing = "parameters"    // parameters from before the trace cannot be told from other memory
 	Contradiction Missing = "contradiction" // with another change: Lines is that
+	NoName        Missing = "name"          // nothing tells which module a name is of that is of no list
 	NoCalls       Missing = "no_calls"      // the line is there, and calls no module that keeps anything for backward
 )
 

@@ -166,8 +166,9 @@ func (x *autocast) types() {
 		latest[size] = half
 		if half {
 			x.narrow[row] = true
-			for of := x.operation(row).from; of < x.operation(row).to && x.convolves(x.t.Lives[row].Stack); of++ {
-				x.narrow[of] = x.narrow[of] || x.byproduct(of) && !x.worksIn(of) // what it unfolds into
+			unfolds := x.convolves(x.t.Lives[row].Stack)
+			for of := row + 1; unfolds && of < x.operation(row).to && x.byproduct(of); of++ {
+				x.narrow[of] = x.narrow[of] || !x.worksIn(of)
 			}
 		}
 	}

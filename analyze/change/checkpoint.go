@@ -153,7 +153,7 @@ func (d *draft) between(c, next *instance, x, of *part) int32 {
 		case !is(row):
 		case saves(row):
 			return row
-		case !d.saved(c.pass, row) && d.end(row) <= over && (out < 0 || apart(d.sizes[row], first) < apart(d.sizes[out], first)):
+		case !d.saved(c.pass, row) && d.end(row) <= over && (out < 0 || difference(d.sizes[row], first) < difference(d.sizes[out], first)):
 			out = row
 		}
 	}
@@ -163,7 +163,7 @@ func (d *draft) between(c, next *instance, x, of *part) int32 {
 	return out
 }
 
-func apart(a, b int64) int64 { return max(a-b, b-a) }
+func difference(a, b int64) int64 { return max(a-b, b-a) }
 
 // part is what becomes of the rows of a module's call.
 type part struct {

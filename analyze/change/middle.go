@@ -11,8 +11,15 @@ import (
 
 // isMiddle reports whether a name is of what a network has in its middle.
 func (m modules) isMiddle() bool {
+	first, _, _ := strings.Cut(strings.TrimRight(strings.ToLower(lastPart(m.name)), "0123456789"), "_")
+	return slices.Contains([]string{"mid", "middle", "bottleneck", "bridge"}, first)
+}
+
+// isEnd reports whether a name is of one module at the beginning of a network or at its end, which no list is.
+func (m modules) isEnd() bool {
 	name := strings.ToLower(lastPart(m.name))
-	return slices.ContainsFunc([]string{"mid", "bottleneck", "bridge"}, func(word string) bool { return strings.HasPrefix(name, word) })
+	words := []string{"head", "classifier", "stem", "embed", "embedding", "embeddings"}
+	return !m.within && slices.ContainsFunc(words, func(word string) bool { return strings.HasSuffix(name, word) })
 }
 
 // middle are the modules of a name of a network's middle: the list that a function calls between two others, or what it calls between
@@ -39,8 +46,13 @@ func (d *draft) middle(m modules) []group {
 	between := d.modules(false, func(stack []snapshot.FrameID, depth int) bool { return d.inOneCall(stack[depth:], a.around) })
 	between = slices.DeleteFunc(between, func(g group) bool {
 		i := slices.IndexFunc(g.calls, func(c instance) bool { return c.pass == b.calls[0].pass })
-		return i < 0 || g.most > 1 || g.calls[i].rows[0] < first || g.calls[i].rows[0] > last
+		return i < 0 || g.most > 1 && !d.callsList(&g.calls[i]) || g.calls[i].rows[0] < first || g.calls[i].rows[0] > last
 	})
+	for i := range between {
+		if between[i].most > 1 {
+			between[i] = d.whole(between[i])
+		}
+	}
 	return d.ofName(between, a, m.name)
 }
 
@@ -93,13 +105,13 @@ func (d *draft) inOneCall(a, b []snapshot.FrameID) bool {
 func (d *draft) ofName(between []group, list *group, name string) []group {
 	name = strings.ToLower(lastPart(name))
 	has := func(word string) bool { return strings.Contains(name, word) }
+	_, n := numberOf(name)
 	attention := has("attn") || has("attention")
-	if attention || has("res") || has("conv") {
-		between = slices.DeleteFunc(between, func(g group) bool {
-			return (d.first(&g.calls[0]) != d.first(&list.calls[0])) != attention
-		})
+	other := func(g group) bool { return d.first(&g.calls[0]) != d.first(&list.calls[0]) }
+	if attention || has("res") || has("conv") || n >= 0 && slices.ContainsFunc(between, func(g group) bool { return !other(g) }) {
+		between = slices.DeleteFunc(between, func(g group) bool { return other(g) != attention })
 	}
-	if _, n := numberOf(name); n > 0 && n <= len(between) {
+	if n > 0 && n <= len(between) {
 		return between[n-1 : n]
 	}
 	switch {

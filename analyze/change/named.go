@@ -30,7 +30,7 @@ func (d *draft) named(c *Change, a *Applied, refuse refusal) (map[string][]group
 			continue
 		}
 		if out[m.name] = d.middle(m); out[m.name] == nil {
-			return nil, refuse(NoModules)
+			return nil, refuse(NoName)
 		}
 		a.takenFor(m.name, &out[m.name][0])
 	}
@@ -75,6 +75,9 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 	guessed := false
 	if kept = mainLists(kept); len(kept) == 0 {
 		return nil, refuse(NoModules)
+	}
+	if slices.ContainsFunc(c.modules, modules.isEnd) {
+		return nil, refuse(NoName)
 	}
 	if out := map[string][]group{}; everything {
 		for i := range kept {
@@ -231,6 +234,9 @@ func (d *draft) outermost(list group, all []keeper) group {
 	row := list.calls[0].rows[0]
 	for _, g := range d.modules(false, func(stack []snapshot.FrameID, depth int) bool { return slices.Equal(stack[depth:], around) }) {
 		if slices.ContainsFunc(g.calls, func(c instance) bool { return slices.Contains(c.rows, row) }) {
+			if g.most > 1 && d.callsList(&g.calls[0]) {
+				return d.whole(g)
+			}
 			return g
 		}
 	}

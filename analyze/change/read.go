@@ -291,15 +291,15 @@ func (r *run) findPasses() {
 }
 
 // joinDerived has a pass go on to a later one that derives what it made again, as torch.autograd.grad does with create_graph: that lets
-// go of it, and no optimizer stepped in between.
+// go of it, and of most of what was computed for the pass, and no optimizer stepped in between.
 func (r *run) joinDerived() {
 	parameters := r.parameters()
 	var joined []pass
 	for i := 0; i < len(r.passes); i++ {
 		p, to := r.passes[i], i
-		steps := int32(len(r.t.Lives)) // row of the next step of an optimizer
+		next := int32(len(r.t.Lives)) // row of the next step of an optimizer
 		if at := sort.Search(len(r.calls), func(k int) bool { return r.calls[k].rows.from >= p.rows.to }); at < len(r.calls) {
-			steps = r.calls[at].rows.from
+			next = r.calls[at].rows.from
 		}
 		for k := i; k <= to; k++ {
 			for row := r.passes[k].rows.from; row < r.passes[k].rows.to; row++ {
@@ -308,7 +308,7 @@ func (r *run) joinDerived() {
 				}
 				end := r.end(row)
 				q := sort.Search(len(r.passes), func(q int) bool { return r.passes[q].last >= end })
-				if q > to && q < len(r.passes) && r.passes[q].begin <= end && r.passes[q].rows.from < steps {
+				if q > to && q < len(r.passes) && r.passes[q].begin <= end && r.passes[q].rows.from < next && (to > i || r.retains(&p)) {
 					to = q
 				}
 			}
@@ -318,6 +318,21 @@ func (r *run) joinDerived() {
 		joined, i = append(joined, p), to
 	}
 	r.passes = joined
+}
+
+// retains reports whether most of what was computed on the way to a pass is there behind it still.
+func (r *run) retains(p *pass) bool {
+	var kept, gone int64
+	for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
+		switch end := r.end(row); {
+		case end <= p.begin || r.phase(row) != inProgram:
+		case end <= p.last:
+			gone += r.t.Lives[row].Requested
+		default:
+			kept += r.t.Lives[row].Requested
+		}
+	}
+	return kept > gone
 }
 
 // findReach finds what passes go back through that was computed before another pass, as what a generator makes is before its critic

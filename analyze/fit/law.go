@@ -204,11 +204,14 @@ func findLaw(all []term, points []Point, sizes []int64) *law {
 			}
 		}
 	}
-	if !slices.ContainsFunc(all, term.ofPixels) {
-		return nil
+	var sides []int64 // values of what is squared
+	for _, p := range points {
+		if n := p[len(p)-1]; !slices.Contains(sides, n) {
+			sides = append(sides, n)
+		}
 	}
 	for _, pick := range squares(len(points[0])) {
-		if l := solve(pick, points, sizes, 0); l != nil && distinct > len(pick) {
+		if l := solve(pick, points, sizes, 0); l != nil && len(sides) > len(pick) {
 			return l
 		}
 	}

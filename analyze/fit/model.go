@@ -164,9 +164,11 @@ func (m *model) lend(partners [][]int32) {
 	lent := map[[2]int32]int32{} // by law, and how many recordings have the row
 	for row := range m.of {
 		if alone(row) {
+			l := &m.Timeline.Lives[row]
 			law, ok := of[m.likesOf(row)]
-			if use, _ := table.Of(int32(row)); !ok && (use == category.OptimizerState || m.phase(m.Timeline.Lives[row].Stack) == "optimizer") {
-				law, ok = of[likes{parameter, m.Timeline.Lives[row].Requested}]
+			use, _ := table.Of(int32(row))
+			if (!ok || law == differ) && (use == category.OptimizerState || m.phase(l.Stack) == "optimizer") {
+				law, ok = of[likes{parameter, l.Requested}]
 			}
 			if !ok || law == differ {
 				continue

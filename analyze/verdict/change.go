@@ -322,6 +322,8 @@ func lacks(e *change.RefusedError) string {
 	case change.NoModules:
 		return "no modules that one line calls in a loop keep anything for backward; name the line that calls the modules, " +
 			"as FILE:LINE"
+	case change.NoName:
+		return "snapshots do not record names of modules, and this one is of no list; name the line that calls the module, as FILE:LINE"
 	case change.ManyLines:
 		var forms []string
 		for i, form := range e.Lines {
