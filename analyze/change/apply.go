@@ -179,6 +179,12 @@ func (d *draft) apply(ctx context.Context, c *Change) (*Applied, error) {
 	case DType:
 		err = d.applyType(c, a, refuse)
 	}
+	for row, end := range d.inLoops {
+		if d.ends[row] == end.now {
+			a.mayEnd(row, end.now, end.otherwise)
+		}
+	}
+	clear(d.inLoops)
 	return a, err
 }
 

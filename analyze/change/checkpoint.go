@@ -34,8 +34,10 @@ func (d *draft) checkpoint(calls []instance, all bool, e *Applied) {
 		x.back = !c.pass.open && (x.first < c.pass.stop || next)
 		if i > 0 && calls[i-1].pass == c.pass && calls[i-1].ordinal+1 == c.ordinal && before.out >= 0 {
 			// The checkpoint refers to what goes in.
-			if in := d.between(&calls[i-1], c, &before, &x); d.end(in) < x.last {
-				d.ends[in] = x.last
+			for _, in := range d.between(&calls[i-1], c, &before, &x) {
+				if d.end(in) < x.last {
+					d.ends[in] = x.last
+				}
 			}
 		}
 		d.recompute(c, &x, e)
@@ -122,43 +124,49 @@ func (d *draft) trainsAlone(row int32) bool {
 	})
 }
 
-// between is what comes out of a call, or of the code between that and the next, and goes into the next, as far as is known: the next
-// saves it, or it is gone when that is over. Of several that come out of the call, of which the next saves none, it is taken to be the
-// one of a size like that of what the next makes first.
-func (d *draft) between(c, next *instance, x, of *part) int32 {
+// between is what comes out of a call, or of the code between that and the next, and goes into the next, as far as is known: all that
+// the next saves, and the last that is gone when that is over. Of several that come out of the call, of which the next saves none, it is
+// taken to be the one of a size like that of what the next makes first.
+func (d *draft) between(c, next *instance, x, of *part) []int32 {
 	begins, over, behind := d.t.Lives[next.rows[0]].Born, d.returned(next.rows[len(next.rows)-1]), c.rows[len(c.rows)-1]
 	is := func(row int32) bool {
 		return d.phase(row) == inProgram && !d.drop[row] && d.end(row) > begins && !d.byproduct(row) &&
 			d.sizes[row]*small >= d.sizes[x.out]
 	}
 	saves := func(row int32) bool { return d.saved(c.pass, row) && d.end(row) > of.start && d.end(row) < x.first }
-	last := x.out
+	var out []int32
+	last, bound := x.out, int32(-1)
 	for row := next.rows[0] - 1; row > behind; row-- {
-		if !is(row) {
+		switch {
+		case !is(row):
 			continue
-		}
-		if saves(row) || d.end(row) <= over {
-			return row
+		case saves(row):
+			out = append(out, row)
+		case bound < 0 && len(out) == 0 && d.end(row) <= over:
+			bound = row
 		}
 		if last == x.out {
 			last = row
 		}
 	}
-	if saves(x.out) {
-		return x.out
-	}
-	out, first := int32(-1), d.sizes[next.rows[0]]
+	like := int32(-1)
+	away := func(row int32) int64 { return difference(d.sizes[row], d.sizes[next.rows[0]]) }
 	for _, row := range slices.Backward(c.rows) {
 		switch {
 		case !is(row):
 		case saves(row):
-			return row
-		case !d.saved(c.pass, row) && d.end(row) <= over && (out < 0 || difference(d.sizes[row], first) < difference(d.sizes[out], first)):
-			out = row
+			out = append(out, row)
+		case !d.saved(c.pass, row) && d.end(row) <= over && (like < 0 || away(row) < away(like)):
+			like = row
 		}
 	}
-	if out < 0 {
-		return last
+	for _, row := range []int32{bound, like} {
+		if row >= 0 {
+			out = append(out, row)
+		}
+	}
+	if len(out) == 0 {
+		return []int32{last}
 	}
 	return out
 }

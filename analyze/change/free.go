@@ -56,7 +56,17 @@ func (d *draft) dropped(row int32) (event int32, depth int) {
 					x.into = y.into
 				}
 			}
-			return max(d.callOver(x.into, own, depth), d.turnOver(x.into, own, depth)), depth
+			over := d.callOver(x.into, own, depth)
+			turn, likely := d.turnOver(x.into, own, depth)
+			switch {
+			case turn <= over:
+			case likely:
+				d.inLoops[row] = ending{turn, over}
+				over = turn
+			default:
+				d.inLoops[row] = ending{over, turn}
+			}
+			return over, depth
 		}
 		last := d.lastIn(at, own, depth)
 		switch {
@@ -75,22 +85,22 @@ func (d *draft) dropped(row int32) (event int32, depth int) {
 
 // turnOver is the event after which the turn of a loop is over that a row begins with the first call of its line, as that of
 // `h = relu(layer(h))`: a variable holds until then what the turn before gave. A line that comes a few times only may be one statement
-// that nests its calls, one that calls modules only may have each of them in a turn of its own, and a function of which no other line
-// has come may be called in turn; 0 for those.
-func (d *draft) turnOver(first int32, own []snapshot.FrameID, depth int) int32 {
+// that nests its calls, and one that calls modules only may have each of them in a turn of its own: 0 for those. Others may, too, and a
+// function of which no other line has come may be called in turn: that is less likely a loop.
+func (d *draft) turnOver(first int32, own []snapshot.FrameID, depth int) (event int32, likely bool) {
 	const least = 4
 	code := d.code(first)
 	module := func(row int32) bool {
 		stack := d.stack(d.code(row))
-		isCall := func(id snapshot.FrameID) bool { return frames.Of(d.s, id).IsModuleCall() }
-		return slices.ContainsFunc(stack[:len(stack)-1-depth], isCall)
+		return d.callsModule(stack[:len(stack)-1-depth])
 	}
+	calls := module(first)
 	stays := func(row int32) bool { return d.phase(row) == inNothing || d.onLine(row, own, depth) }
 	turns, last, mixed := 1, int32(-1), false
 	row := d.operation(first).to
 	for row < min(first+longNode, int32(len(d.t.Lives))) && stays(row) {
 		if d.code(row) != code {
-			mixed = mixed || d.phase(row) != inNothing && module(row) != module(first)
+			mixed = mixed || d.phase(row) != inNothing && module(row) != calls
 			row++
 			continue
 		}
@@ -108,13 +118,14 @@ func (d *draft) turnOver(first int32, own []snapshot.FrameID, depth int) int32 {
 			row = d.operation(row).from
 		}
 	}
-	if turns < least || !mixed || row < 0 {
-		return 0
+	if turns < least || !mixed {
+		return 0, false
 	}
-	if same, back := d.inside(own, d.stack(d.code(row)), d.code(first), depth); !same || !back {
-		return 0
+	if row >= 0 {
+		same, back := d.inside(own, d.stack(d.code(row)), d.code(first), depth)
+		likely = same && back
 	}
-	return d.returned(last)
+	return d.returned(last), likely
 }
 
 // addedTo is the row that a function makes next as it made one, behind another up to the last: what adds two to make a row does so

@@ -26,8 +26,7 @@ func (r *run) byModule(row int32, where *place) bool {
 	}
 	id := r.t.Trace.Stack(int(r.t.Lives[row].GivenUp()))
 	stack, depth := r.stack(id), where.depth(id)
-	isCall := func(id snapshot.FrameID) bool { return frames.Of(r.s, id).IsModuleCall() }
-	return depth >= 0 && slices.ContainsFunc(stack[:len(stack)-1-depth], isCall)
+	return depth >= 0 && r.callsModule(stack[:len(stack)-1-depth])
 }
 
 // held are the rows of a pass that variables hold until after it, whether it saved them or not. Where most are, it is
@@ -103,7 +102,9 @@ func (d *draft) del(ctx context.Context, where *place, e *Applied) {
 			if back := graph != nil && d.goesBack(x.last); reads && x.last > row || !reads && back {
 				end, event := d.last(row), d.t.Lives[x.last].Born
 				if !reads {
-					event = graph.begin - 1
+					if event = graph.begin - 1; row >= d.operation(d.lastBefore(graph.begin)).from {
+						break // what the pass is called on
+					}
 				}
 				if graph != nil && end > graph.last && d.activates(row) {
 					event = max(event, d.activatedBack(graph, row))

@@ -184,8 +184,12 @@ func (r *run) contains(id snapshot.FrameID) bool {
 
 // inModule reports whether a frame runs in a call of a module.
 func (r *run) inModule(stack []snapshot.FrameID, depth int) bool {
-	isCall := func(id snapshot.FrameID) bool { return frames.Of(r.s, id).IsModuleCall() }
-	return slices.ContainsFunc(stack[depth+1:], isCall)
+	return r.callsModule(stack[depth+1:])
+}
+
+// callsModule reports whether frames go through a call of a module.
+func (r *run) callsModule(stack []snapshot.FrameID) bool {
+	return slices.ContainsFunc(stack, func(id snapshot.FrameID) bool { return frames.Of(r.s, id).IsModuleCall() })
 }
 
 // at gives the groups of a line; where it descends, those of the list that it calls, unless the line itself calls one such list
