@@ -181,7 +181,8 @@ func changed(c *change.Applied) string {
 	case change.FreeLeak:
 		return fmt.Sprintf("What leaks from %s, %s, is freed with its step, or the variable that has it.", c.Line, blocks)
 	case change.Del:
-		return fmt.Sprintf("What %s allocates, %s, is freed after the statement behind it.", c.Line, blocks)
+		return fmt.Sprintf("What %s allocates, %s, is freed after the statement behind it, or before the backward pass there.",
+			c.Line, blocks)
 	case change.Free:
 		return fmt.Sprintf("What %s allocated, %s, is freed when the step ends.", c.Line, blocks)
 	case change.NoGrad:
@@ -240,7 +241,7 @@ func assumed(a *change.Assumption) string {
 		return "The output of the embeddings needs a gradient, as peft and transformers have it where adapters are trained with " +
 			"checkpoints; both stay until the next loss."
 	case change.LastReader:
-		return "The statement behind is the last to read it: no snapshot tells when memory is read."
+		return "Nothing reads it later: no snapshot tells when memory is read."
 	case change.SingleTensor:
 		return "For one parameter the optimizer makes the temporaries that it made for all."
 	case change.StepsAtOnce:
