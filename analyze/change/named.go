@@ -235,8 +235,9 @@ func (d *draft) outermost(list group, all []keeper) group {
 	for _, g := range d.modules(false, func(stack []snapshot.FrameID, depth int) bool { return slices.Equal(stack[depth:], around) }) {
 		if slices.ContainsFunc(g.calls, func(c instance) bool { return slices.Contains(c.rows, row) }) {
 			if g.most > 1 && d.callsList(&g.calls[0]) {
-				return d.whole(g)
+				g = d.whole(g)
 			}
+			g.line = d.lineOf(around, d.lineOfModule(around))
 			return g
 		}
 	}

@@ -176,3 +176,39 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 }
+
+// TestParts holds which modules names of a network's middle and of its ends are of, by the lines that call them, and that one of which
+// nothing tells is refused.
+func TestParts(t *testing.T) {
+	for _, c := range []struct {
+		file, asked, line string
+		want              int // modules of one pass
+	}{
+		{"ddpm_ckpt_mid", "mid_attn", "ddpm.py:88 forward", 1},
+		{"ddpm_ckpt_mid", "mid_res1", "ddpm.py:87 forward", 1},
+		{"ddpm_ckpt_mid", "unet.mid_block2", "ddpm.py:89 forward", 1},
+		{"ddpm_ckpt_mid", "down_blocks.*,mid_attn,up_blocks.*", "ddpm.py:84 forward, ddpm.py:88 forward and ddpm.py:94 forward", 7},
+		{"ddpm_ckpt_mid", "bottleneck", "", 0},
+		{"ddpm_ckpt_mid", "mid_attn.*", "", 0},
+		{"ddpm_ckpt_mid", "decode_head", "", 0},
+		{"pix2pix_bottleneck", "bottleneck", "pix2pix.py:82 forward", 1},
+		{"pix2pix_bottleneck", "bottleneck.*", "pix2pix.py:82 forward", 9},
+		{"pix2pix_bottleneck", "encoder.*,decoder.*", "pix2pix.py:81 forward and pix2pix.py:84 forward", 6},
+		{"vae_encoder", "encoder", "autoencoder_kl.py:164 _encode", 1},
+		{"vae_encoder", "encoder.*", "vae.py:170 forward", 3},
+		{"nmt_checkpoint", "encoder.layers.*", "transformer.py:542 forward", 4},
+	} {
+		a, err := change.Ask(t.Context(), input(t, lab+c.file+".pickle.xz"), []change.Change{parse(t, "checkpoint="+c.asked)})
+		var no *change.RefusedError
+		switch {
+		case c.want == 0:
+			if !errors.As(err, &no) || no.Lacks != change.NoName {
+				t.Errorf("%s, %s: %v, want it refused", c.file, c.asked, err)
+			}
+		case err != nil:
+			t.Errorf("%s, %s: %v", c.file, c.asked, err)
+		case a.Changes[0].Modules != c.want || a.Changes[0].Line != c.line:
+			t.Errorf("%s, %s: %d modules of %s, want %d of %s", c.file, c.asked, a.Changes[0].Modules, a.Changes[0].Line, c.want, c.line)
+		}
+	}
+}
