@@ -1,6 +1,7 @@
 package change
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -183,6 +184,8 @@ func (d *draft) inBackward(e *Applied) {
 	}
 	defer func() { e.params /= max(len(d.passes), 1) }()
 	states := d.statesOf()
+	var of *pass
+	var later map[int64]int32 // see addedLater
 	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
 		if !d.gradient(row) {
 			continue
@@ -191,9 +194,18 @@ func (d *draft) inBackward(e *Applied) {
 		if at+1 < d.end(row) && d.t.Trace.Action(int(at)+1) == snapshot.FreeCompleted {
 			at++ // what the node lets go of is given back before the step
 		}
+		was := d.last(row)
 		if d.until(row, at) {
 			e.count(d.run, row)
 			e.params++
+			if p := d.passOf(d.t.Lives[row].Born); p != of {
+				if of, later = p, nil; p != nil {
+					later = d.addedLater(p)
+				}
+			}
+			if until := later[d.t.Lives[row].Requested]; until > at && d.run.parts[row] == 0 {
+				e.mayEnd(row, at, min(until, was))
+			}
 		}
 		turn := d.turn(at, int32(len(states[row])))
 		for i, state := range states[row] {
@@ -202,6 +214,24 @@ func (d *draft) inBackward(e *Applied) {
 		}
 		d.inTurn(temps[d.sizes[row]], at)
 	}
+}
+
+// addedLater gives for sizes of gradients the event after which a pass is through all that may be added to those: of what has their
+// size, and is gone again, there is as much as of gradients at least. Which parameters are used several times is not known then.
+func (d *draft) addedLater(p *pass) map[int64]int32 {
+	more, last := map[int64]int{}, map[int64]int32{} // than gradients
+	for row := p.rows.from; row < p.rows.to; row++ {
+		switch n := d.t.Lives[row].Requested; {
+		case d.t.Lives[row].Born < p.begin || d.phase(row) != inBackward:
+		case d.gradient(row):
+			more[n]--
+		default:
+			more[n]++
+			last[n] = d.end(row)
+		}
+	}
+	maps.DeleteFunc(last, func(n int64, _ int32) bool { return more[n] < 0 })
+	return last
 }
 
 // statesOf gives for gradients the states that the first step makes for their parameters, as far as sizes tell: those of parameters of
