@@ -34,7 +34,7 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 			return d.upcasts(stack, depth) || d.isLoss(stack, depth)
 		})
 		x := autocast{draft: d, pass: p, forward: d.results(p), narrow: narrow, wide: wide, normed: map[int32]bool{},
-			own: map[int32]bool{}, matrices: matrices}
+			own: map[int32]bool{}, matrices: matrices, needs: d.savedRows(p)}
 		x.types()
 		x.weighOwn()
 		x.castGiven()
@@ -97,6 +97,7 @@ type autocast struct {
 	normed       map[int32]bool // what norms are given, or scaled
 	own          map[int32]bool // results that operations save themselves, in 32 bits
 	matrices     []int32        // large parameters
+	needs        []int32        // what backward needs, see savedRows
 }
 
 // product16 is the result of a product of matrices, or a convolution.
@@ -177,13 +178,21 @@ func (x *autocast) types() {
 // weighOwn finds products by parameters that the program asks for itself, as of layers that it writes by hand: the node that lets go of
 // what was saved last before makes the gradient of one.
 func (x *autocast) weighOwn() {
-	saved := x.savedRows(x.pass)
 	for i := range x.products {
 		of := &x.products[i]
-		if k, _ := slices.BinarySearch(saved, of.row); !of.weighs && k > 0 && x.isProduct(of.row) {
-			of.weighs = x.gradientAt(x.end(saved[k-1])) >= 0
+		if last := x.neededBefore(of.row); !of.weighs && last >= 0 && x.isProduct(of.row) {
+			of.weighs = x.gradientAt(x.end(last)) >= 0
 		}
 	}
+}
+
+// neededBefore is the last row before another that backward needs, -1 for none.
+func (x *autocast) neededBefore(row int32) int32 {
+	k, _ := slices.BinarySearch(x.needs, row)
+	if k == 0 {
+		return -1
+	}
+	return x.needs[k-1]
 }
 
 // masks reports whether a function makes a row that says in its name that it makes masks: what these are made of is no product.
@@ -300,11 +309,10 @@ func (d *draft) results(p *pass) (out []int32) {
 // of what has 32 bits, which is kept no longer itself. Which products a row is given to shows where backward lets go of it.
 func (x *autocast) castGiven() {
 	p := x.pass
-	saved := x.savedRows(p)
-	uses := x.usesOf(p, saved)
+	uses := x.usesOf(p, x.needs)
 	next, floats := 0, x.floats(p) // next of products
 	trained := map[int]bool{}      // products
-	for _, row := range saved {
+	for _, row := range x.needs {
 		if row < p.rows.from {
 			continue // it is of the products of a pass before
 		}
@@ -357,12 +365,12 @@ func (x *autocast) castGiven() {
 	if floats >= 0 && len(x.products) > 0 {
 		x.add(floats, max(x.t.Lives[x.products[0].row].Born-1, 0), p.last).parts = 2
 	}
-	x.castFrozen(saved, trained, floats >= 0)
+	x.castFrozen(trained, floats >= 0)
 }
 
 // castFrozen has products by weights that are not trained keep copies of these, which what they give on is made with, where there are
 // as many such weights: in the order of the model's parameters.
-func (x *autocast) castFrozen(saved []int32, trained map[int]bool, floats bool) {
+func (x *autocast) castFrozen(trained map[int]bool, floats bool) {
 	var products []int32
 	for i, of := range x.products {
 		if of.weighs && !trained[i] {
@@ -386,11 +394,11 @@ func (x *autocast) castFrozen(saved []int32, trained map[int]bool, floats bool) 
 		return
 	}
 	for i, result := range products {
-		k, _ := slices.BinarySearch(saved, result)
-		if k == 0 || x.end(saved[k-1]) <= x.pass.begin {
+		last := x.neededBefore(result)
+		if last < 0 || x.end(last) <= x.pass.begin {
 			continue
 		}
-		x.add(weights[i], max(x.t.Lives[result].Born-1, 0), x.end(saved[k-1])).parts = 2
+		x.add(weights[i], max(x.t.Lives[result].Born-1, 0), x.end(last)).parts = 2
 	}
 }
 
@@ -452,7 +460,7 @@ func (x *autocast) castBack() (unsure int64) {
 	}
 	p := x.pass
 	saved := map[int64][]int32{} // by size, in the order of their ends
-	for _, row := range x.savedRows(p) {
+	for _, row := range x.needs {
 		saved[x.t.Lives[row].Requested] = append(saved[x.t.Lives[row].Requested], row)
 	}
 	for _, rows := range saved {

@@ -18,13 +18,13 @@ import (
 // are like the last.
 func (d *draft) accumulate(parts int64, e *Applied) {
 	before := len(d.added)
-	columns, parameters := d.columns(), d.parameters()
+	columns := d.columns()
 	var open []int // what is put in and stays behind its pass, in added
 	for i := range d.passes {
 		p := &d.passes[i]
 		first := d.loopOf(p)
 		weights, sums := d.weights(p, first), d.divided(p, parts)
-		copies, halves := d.weightCopies(p, first, parameters)
+		copies, halves := d.weightCopies(p, first)
 		for row := p.rows.from; row < p.rows.to; row++ {
 			if l := &d.t.Lives[row]; l.Born < first || d.gradient(row) && l.Born >= p.begin {
 				continue
@@ -85,21 +85,10 @@ func (d *draft) mayDivide(parts int64, e *Applied) {
 	}
 }
 
-// parameters are the sizes of what a trace knows as parameters.
-func (r *run) parameters() map[int64]bool {
-	out := map[int64]bool{}
-	for row := range int32(len(r.t.Lives)) {
-		if r.is(row, category.Parameter) {
-			out[r.t.Lives[row].Requested] = true
-		}
-	}
-	return out
-}
-
 // weightCopies are the copies of 16 bits that products make of weights under torch.autocast on the way to a pass, from an event on, and
 // their sizes: half of a parameter's, made by the code of a product before its result, and of nothing else. Where few products make any,
 // none is one.
-func (r *run) weightCopies(p *pass, first int32, parameters map[int64]bool) (copies map[int32]bool, sizes map[int64]bool) {
+func (r *run) weightCopies(p *pass, first int32) (copies map[int32]bool, sizes map[int64]bool) {
 	const least = 512
 	copies, sizes = map[int32]bool{}, map[int64]bool{}
 	products, with := 0, 0
@@ -121,7 +110,7 @@ func (r *run) weightCopies(p *pass, first int32, parameters map[int64]bool) (cop
 		products++
 		had := len(copies)
 		for k := from; k < result; k++ {
-			if n := r.t.Lives[k].Requested; n >= least && parameters[2*n] && !r.worksIn(k) {
+			if n := r.t.Lives[k].Requested; n >= least && r.parameters[2*n] && !r.worksIn(k) {
 				copies[k], sizes[n] = true, true
 			}
 		}

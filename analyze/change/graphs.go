@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -31,10 +30,8 @@ func (r *run) graphs(p *pass) map[int32]bool {
 // what autocast has of weights.
 func (r *run) findUnused() {
 	copies := map[int64]bool{} // sizes of weights with half the bits
-	for row := range r.t.Lives {
-		if r.is(int32(row), category.Parameter) {
-			copies[r.t.Lives[row].Requested/2] = true
-		}
+	for n := range r.parameters {
+		copies[n/2] = true
 	}
 	r.unused = map[int32]bool{}
 	for i := range r.passes {

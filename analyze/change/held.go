@@ -99,7 +99,7 @@ func (d *draft) del(ctx context.Context, where *place, e *Applied) {
 				continue
 			}
 			reads := d.line(own, depth) != d.line(d.stack(d.t.Lives[x.last].Stack), depth)
-			if back := graph != nil && d.goesBack(x.last); reads && x.last > row || !reads && back {
+			if reads || graph != nil && d.goesBack(x.last) {
 				end, event := d.last(row), d.t.Lives[x.last].Born
 				if !reads {
 					if event = graph.begin - 1; row >= d.operation(d.lastBefore(graph.begin)).from {

@@ -32,7 +32,7 @@ func (d *draft) leakedGraphs(stays func(row int32) bool) []leakedGraph {
 		}
 		return at
 	}
-	derived, parameters := map[*pass]bool{}, d.parameters()
+	derived := map[*pass]bool{}
 	derives := func(p *pass) bool { // what is derived again
 		if p == nil {
 			return false
@@ -40,7 +40,7 @@ func (d *draft) leakedGraphs(stays func(row int32) bool) []leakedGraph {
 		is, ok := derived[p]
 		if !ok {
 			for row := p.rows.from; row < p.rows.to && !is; row++ {
-				is = d.phase(row) == inBackward && !parameters[d.t.Lives[row].Requested] && d.last(row) > p.end && stays(row)
+				is = d.phase(row) == inBackward && !d.parameters[d.t.Lives[row].Requested] && d.last(row) > p.end && stays(row)
 			}
 			derived[p] = is
 		}

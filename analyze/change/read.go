@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"sort"
 	"strings"
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/steps"
 	"github.com/snapana/snapana/analyze/timeline"
-	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/sorting"
 )
@@ -31,8 +29,11 @@ type run struct {
 	phases    []phase              // by stack
 	trains    bool
 	warm      int // the first row that the trace allocated
-	passes    []pass
-	calls     []call // of optimizers
+
+	parameters map[int64]bool // sizes of what a trace knows as parameters
+
+	passes []pass
+	calls  []call // of optimizers
 
 	kept []bool // by stack, whether a pass keeps what it allocates
 	// outlives says by stack whether some of what it allocates on the way to a pass is there after that, and goes later, or never.
@@ -61,24 +62,6 @@ const (
 	inOptimizer
 	inNothing // no stack was recorded
 )
-
-// pass is a backward pass, and what was computed for it: what the program allocated since the pass or the step of an
-// optimizer before it.
-type pass struct {
-	first       int32 // event of the first allocation of the program
-	begin, last int32 // events of the first and the last allocation of the backward pass
-	end         int32 // the event of the next allocation by other code, or the trace's length
-	rows        span  // allocated from first to end
-	reach       int32 // the first row that it may keep: some of what passes before it computed is gone back through by this one
-	open        bool  // the trace ends, or a request fails, before it begins; begin is then where
-	stop        int32 // the event at which a request fails or the trace ends within it, whatif.Never for none
-}
-
-// call is a step of an optimizer: allocations with nothing else between them.
-type call struct {
-	rows        span
-	first, next int32 // events of its first allocation, and of the next by other code, or the trace's length
-}
 
 // span is a range of rows.
 type span struct{ from, to int32 }
@@ -115,6 +98,7 @@ func read(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result, uses *ca
 	}
 	r.findFunctions()
 	r.findInsides()
+	r.findParameters()
 	r.findPasses()
 	r.findKeptInside()
 	r.findUnused()
@@ -230,200 +214,13 @@ func (r *run) phaseOf(stack snapshot.StackID) phase {
 
 func (r *run) phase(row int32) phase { return r.phases[r.t.Lives[row].Stack] }
 
-// findPasses finds the passes and the optimizer's calls.
-func (r *run) findPasses() {
-	n, events := int32(len(r.t.Lives)), int32(r.t.Trace.Len())
-	born := func(row int32) int32 {
-		if row < n {
-			return r.t.Lives[row].Born
-		}
-		return events
-	}
-	start := int32(r.warm) // of what leads to the next pass
-	for row := start; row < n; {
-		p, to := r.phase(row), row+1
-		for to < n && (r.phase(to) == p || r.phase(to) == inNothing) {
-			to++
-		}
-		switch p {
-		case inBackward:
-			r.passes = append(r.passes, pass{first: born(start), begin: born(row), last: born(to - 1),
-				end: born(to), rows: span{start, to}})
-			start = to
-		case inOptimizer:
-			r.calls = append(r.calls, call{span{row, to}, born(row), born(to)})
-			start = to
-		}
-		row = to
-	}
-	r.joinDerived()
-	r.findReach()
-	r.kept, r.outlives = make([]bool, len(r.phases)), make([]bool, len(r.phases))
-	for i := range r.passes {
-		p := &r.passes[i]
-		p.stop = r.stopOf(p)
-		for row := p.rows.from; row < p.rows.to; row++ {
-			id := r.t.Lives[row].Stack
-			leaks := i < len(r.passes)-1 && r.t.Lives[row].Born < p.begin && r.t.Lives[row].GivenUp() < 0
-			r.outlives[id] = r.outlives[id] || leaks || r.t.Lives[row].GivenUp() >= p.end
-			r.kept[id] = r.kept[id] || r.end(row) < p.stop && r.saved(p, row)
-		}
-		for row := p.reach; row < p.rows.from; row++ {
-			id := r.t.Lives[row].Stack
-			r.kept[id] = r.kept[id] || r.end(row) < p.stop && r.saved(p, row)
+func (r *run) findParameters() {
+	r.parameters = map[int64]bool{}
+	for row := range int32(len(r.t.Lives)) {
+		if r.is(row, category.Parameter) {
+			r.parameters[r.t.Lives[row].Requested] = true
 		}
 	}
-	if start == n {
-		r.guess()
-		return
-	}
-	p := pass{first: born(start), begin: events, last: events, end: events + 1, rows: span{start, n}, reach: start, open: true}
-	if p.stop = r.stopOf(&p); p.stop < events {
-		p.begin = p.stop
-	}
-	if r.trains || p.stop < events {
-		r.passes = append(r.passes, p)
-	}
-	r.guess()
-	if !r.trains && !r.guessed {
-		r.passes = nil
-	}
-}
-
-// joinDerived has a pass go on to a later one that derives what it made again, as torch.autograd.grad does with create_graph: that lets
-// go of it, and of most of what was computed for the pass, and no optimizer stepped in between.
-func (r *run) joinDerived() {
-	parameters := r.parameters()
-	var joined []pass
-	for i := 0; i < len(r.passes); i++ {
-		p, to := r.passes[i], i
-		next := int32(len(r.t.Lives)) // row of the next step of an optimizer
-		if at := sort.Search(len(r.calls), func(k int) bool { return r.calls[k].rows.from >= p.rows.to }); at < len(r.calls) {
-			next = r.calls[at].rows.from
-		}
-		for k := i; k <= to; k++ {
-			for row := r.passes[k].rows.from; row < r.passes[k].rows.to; row++ {
-				if r.phase(row) != inBackward || parameters[r.t.Lives[row].Requested] {
-					continue
-				}
-				end := r.end(row)
-				q := sort.Search(len(r.passes), func(q int) bool { return r.passes[q].last >= end })
-				if q > to && q < len(r.passes) && r.passes[q].begin <= end && r.passes[q].rows.from < next && (to > i || r.retains(&p)) {
-					to = q
-				}
-			}
-		}
-		last := &r.passes[to]
-		p.begin, p.last, p.end, p.rows.to = last.begin, last.last, last.end, last.rows.to
-		joined, i = append(joined, p), to
-	}
-	r.passes = joined
-}
-
-// retains reports whether most of what was computed on the way to a pass is there behind it still.
-func (r *run) retains(p *pass) bool {
-	var kept, gone int64
-	for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
-		switch end := r.end(row); {
-		case end <= p.begin || r.phase(row) != inProgram:
-		case end <= p.last:
-			gone += r.t.Lives[row].Requested
-		default:
-			kept += r.t.Lives[row].Requested
-		}
-	}
-	return kept > gone
-}
-
-// findReach finds what passes go back through that was computed before another pass, as what a generator makes is before its critic
-// is trained: a few passes behind that they let go of what several operations of modules made.
-func (r *run) findReach() {
-	const far, several = 4, 2
-	type reached struct {
-		row    int32
-		inside map[snapshot.StackID]bool
-	}
-	by := map[int]*reached{} // by pass
-	for i := range r.passes {
-		p := &r.passes[i]
-		p.reach = p.rows.from
-		for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
-			end, inside := r.end(row), r.insides[r.t.Lives[row].Stack]
-			if end <= p.end || inside == 0 || r.phase(row) != inProgram {
-				continue
-			}
-			k := sort.Search(len(r.passes), func(k int) bool { return r.passes[k].last >= end })
-			if k == len(r.passes) || k > i+far || r.passes[k].begin >= end {
-				continue
-			}
-			if by[k] == nil {
-				by[k] = &reached{row, map[snapshot.StackID]bool{}}
-			}
-			by[k].inside[inside] = true
-		}
-	}
-	for k, of := range by {
-		if len(of.inside) >= several {
-			r.passes[k].reach = of.row
-		}
-	}
-}
-
-// savedBehind is the pass that keeps a row which was made for another before it, nil where none does.
-func (r *run) savedBehind(p *pass, row int32) *pass {
-	end := r.end(row)
-	k := sort.Search(len(r.passes), func(k int) bool { return r.passes[k].end >= end })
-	if k == len(r.passes) || &r.passes[k] == p || !r.saved(&r.passes[k], row) {
-		return nil
-	}
-	return &r.passes[k]
-}
-
-// guess takes what modules made and is there when a request fails for kept, where no backward pass came so far as to
-// tell.
-func (r *run) guess() {
-	if slices.Contains(r.kept, true) {
-		return
-	}
-	for i := range r.passes {
-		p := &r.passes[i]
-		if int(p.stop) >= r.t.Trace.Len() {
-			continue
-		}
-		for row := p.rows.from; row < p.rows.to; row++ {
-			c, _ := r.uses.Of(row)
-			if (c == category.Activation || c == category.AutogradSaved) && r.end(row) > p.stop {
-				r.kept[r.t.Lives[row].Stack], r.guessed = true, true
-			}
-		}
-	}
-}
-
-// stopOf is where a pass stops.
-func (r *run) stopOf(p *pass) int32 {
-	all := r.t.OOMs
-	i := sort.Search(len(all), func(i int) bool { return all[i].Event >= int(p.first) })
-	if i < len(all) && all[i].Event <= int(p.end) {
-		return int32(all[i].Event)
-	}
-	if events := int32(r.t.Trace.Len()); p.end >= events {
-		return events
-	}
-	return whatif.Never
-}
-
-// failedIn is the first pass in which a request failed, -1 for none.
-func (r *run) failedIn() int {
-	return slices.IndexFunc(r.passes, func(p pass) bool { return int(p.stop) < r.t.Trace.Len() })
-}
-
-// passOf is the pass that an event lies in, nil for none.
-func (r *run) passOf(event int32) *pass {
-	i := sort.Search(len(r.passes), func(i int) bool { return r.passes[i].end > event })
-	if i < len(r.passes) && r.passes[i].first <= event {
-		return &r.passes[i]
-	}
-	return nil
 }
 
 // end is the event that ends a life, or the trace's length.
@@ -432,27 +229,6 @@ func (r *run) end(row int32) int32 {
 		return e
 	}
 	return int32(r.t.Trace.Len())
-}
-
-// saved reports whether a pass keeps a row, which was made on the way to its loss, for its backward.
-func (r *run) saved(p *pass, row int32) bool {
-	l := &r.t.Lives[row]
-	end := r.end(row)
-	if end >= p.stop && !r.kept[l.Stack] {
-		return false // what is there then was not all kept for backward
-	}
-	of := r.phase(row)
-	return (of == inProgram || of == inBackward) && row >= p.reach && l.Born < p.begin && end > p.begin && end <= p.end
-}
-
-// savedRows are the rows that a pass keeps.
-func (r *run) savedRows(p *pass) (out []int32) {
-	for row := p.reach; row < p.rows.to; row++ {
-		if r.saved(p, row) {
-			out = append(out, row)
-		}
-	}
-	return out
 }
 
 // gradient reports whether a row is the gradient of a parameter: made by a backward pass, and there after it.
@@ -464,7 +240,6 @@ func (r *run) gradient(row int32) bool {
 // findBrief finds what a pass makes and lets go of before other code allocates, where gradients stay. What goes behind all that the pass
 // makes are gradients, too, where most do: an optimizer that allocates nothing stepped in between.
 func (r *run) findBrief() {
-	parameters := r.parameters()
 	for i := range r.passes {
 		p := &r.passes[i]
 		var brief []int32
@@ -483,7 +258,7 @@ func (r *run) findBrief() {
 			}
 		}
 		if 2*swept > all {
-			brief = slices.DeleteFunc(brief, func(row int32) bool { return r.end(row) > p.last && parameters[r.t.Lives[row].Requested] })
+			brief = slices.DeleteFunc(brief, func(row int32) bool { return r.end(row) > p.last && r.parameters[r.t.Lives[row].Requested] })
 		}
 		for _, row := range brief {
 			r.brief[row] = stay
