@@ -163,7 +163,7 @@ func (d *draft) ofBatch(row int32) bool {
 	case category.Parameter, category.OptimizerState, category.Workspace, category.Communication:
 		return false
 	}
-	return d.phase(row) != inOptimizer && !d.scratch(row)
+	return d.phase(row) != inOptimizer && !d.scratch(row) && !d.reweighs[d.t.Lives[row].Stack]
 }
 
 // pile has the gradient of the passes before there from the beginning of one, unless that is put in, and has the one
@@ -307,10 +307,16 @@ func (r *run) loopOf(p *pass) int32 {
 	}
 	from := p.rows.from
 	again := r.madeAgain(p)
+	feeds := map[int32]bool{} // by the code around a call, whether the pass goes on with some of what it makes
+	for row := from; row < until && int(until) < len(r.t.Lives); row++ {
+		if end := r.end(row); end > r.t.Lives[until].Born && end < p.end {
+			feeds[r.around[r.t.Lives[row].Stack]] = true
+		}
+	}
 	for row := from; row < until && r.t.Lives[row].Born < p.begin; row++ {
 		stack := r.t.Lives[row].Stack
 		around, once := r.around[stack], again != nil && !again[stack]
-		if r.is(row, category.Parameter) || around != 0 && !trains[around] && !trains[0] ||
+		if r.is(row, category.Parameter) || around != 0 && !trains[around] && !feeds[around] ||
 			around == 0 && once && r.end(row) >= p.end && !r.is(row, category.Workspace) {
 			from = row + 1
 		}

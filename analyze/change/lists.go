@@ -41,7 +41,7 @@ func (r *run) listsIn(takes func(stack []snapshot.FrameID, depth int) bool) []gr
 				return false
 			}
 			part := r.keeps(&inner) * 5 // of torch's lists, of which a line may call several, the most
-			return part >= r.keeps(&outer)*4 || inner.list && part*2 >= r.keeps(&outer)*5 && r.calledBy(&inner, &outer)
+			return part >= r.keeps(&outer)*4 || inner.list && part*2 >= r.keeps(&outer)*5 && r.calledBy(&inner, &outer) && !r.layered(&outer)
 		}
 		for k := 0; k >= 0; {
 			but[outer.key] = true
@@ -139,6 +139,19 @@ func (r *run) calledBy(inner, outer *group) bool {
 		}
 	}
 	return true
+}
+
+// layered reports whether the modules of a group are lists of torch's that have layers beside modules which call others, so that each
+// is one block.
+func (r *run) layered(g *group) bool {
+	const clearly = 10 // of so many bytes one
+	var layers int64
+	for _, in := range r.calledIn(g, false, r.contains) {
+		if !in.list {
+			layers += r.keeps(&in)
+		}
+	}
+	return layers*clearly >= r.keeps(g)
 }
 
 // keeps is how much passes keep of a group.

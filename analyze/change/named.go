@@ -399,8 +399,8 @@ func (d *draft) partsOf(lists []keeper, at int) []keeper {
 
 // calledIn are the modules that the modules of a group call themselves, from any function of theirs, or through modules whose code a
 // filter takes; where it descends, those in a list of modules that they call.
-func (d *draft) calledIn(g *group, descend bool, through func(id snapshot.FrameID) bool) []group {
-	return d.modules(descend, func(stack []snapshot.FrameID, depth int) bool {
+func (r *run) calledIn(g *group, descend bool, through func(id snapshot.FrameID) bool) []group {
+	return r.modules(descend, func(stack []snapshot.FrameID, depth int) bool {
 		around := len(stack) - len(g.around)
 		if depth >= around || !slices.Equal(stack[around:], g.around) {
 			return false
@@ -408,9 +408,9 @@ func (d *draft) calledIn(g *group, descend bool, through func(id snapshot.FrameI
 		calls := 0
 		for k := around - 1; k > depth; k-- {
 			switch {
-			case frames.Of(d.s, stack[k]).IsModuleCall():
+			case frames.Of(r.s, stack[k]).IsModuleCall():
 				calls++
-			case calls > 1 && d.isCode(stack, k) && !through(stack[k]):
+			case calls > 1 && r.isCode(stack, k) && !through(stack[k]):
 				return false
 			}
 		}

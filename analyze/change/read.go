@@ -27,6 +27,7 @@ type run struct {
 	insides   []snapshot.StackID   // by stack, see findInsides
 	around    []int32              // by stack, the number of the frames around the outermost call of a module, 0 for no call
 	phases    []phase              // by stack
+	reweighs  []bool               // by stack, whether it makes weights of parameters that it is given
 	trains    bool
 	warm      int // the first row that the trace allocated
 
@@ -85,9 +86,10 @@ func read(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result, uses *ca
 			first[key] = id
 		}
 	}
-	r.phases = make([]phase, s.Stacks.Len()+1)
+	r.phases, r.reweighs = make([]phase, len(r.stacks)), make([]bool, len(r.stacks))
 	for i := range r.phases {
 		r.phases[i] = r.phaseOf(snapshot.StackID(i))
+		r.reweighs[i] = slices.ContainsFunc(r.stacks[i], func(id snapshot.FrameID) bool { return frames.Of(s, id).Has(frames.Reweighs) })
 	}
 	for row := r.warm; row < len(t.Lives); row++ {
 		p := r.phases[t.Lives[row].Stack]
@@ -395,8 +397,8 @@ func (r *run) ofScale(gradient, scaled int32) bool {
 func (r *run) weights(p *pass, first int32) map[int64]bool {
 	out := r.gradientSizes(p)
 	for row := p.rows.from; row < p.rows.to; row++ {
-		if r.phase(row) == inProgram && r.t.Lives[row].Born >= first {
-			delete(out, r.t.Lives[row].Requested)
+		if l := &r.t.Lives[row]; r.phase(row) == inProgram && l.Born >= first && !r.reweighs[l.Stack] {
+			delete(out, l.Requested)
 		}
 	}
 	return out

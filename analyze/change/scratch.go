@@ -60,10 +60,15 @@ func (r *run) columns() scratchRows {
 	}
 	for row := int32(r.warm); int(row) < len(r.t.Lives); row++ {
 		l := &r.t.Lives[row]
+		const ofGroup = 4 // times less: a gradient of the weights of one group, which are put together in the end
 		switch {
-		case r.phase(row) != inBackward || !r.alone(row):
-		case sizes[l.Requested]:
+		case r.phase(row) != inBackward:
+		case sizes[l.Requested] && r.aloneBut(row, ofGroup):
 			add(row, true)
+			for other := row + 1; int(other) < len(r.t.Lives) && r.t.Lives[other].Born < l.GivenUp(); other++ {
+				out.own[other] = true
+			}
+		case !r.alone(row):
 		case r.convolves(l.Stack) || len(out.library) > 0 && l.Passing() && l.Requested%512 != 0 && l.Requested > least:
 			add(row, len(out.library) == 0)
 		}
@@ -85,6 +90,11 @@ func (r *run) convolves(stack snapshot.StackID) bool {
 // a row is there, as the ones that a transposed convolution adds its bias with: it comes and goes within one call.
 func (r *run) alone(row int32) bool {
 	const small = 64 // times less
+	return r.aloneBut(row, small)
+}
+
+// aloneBut is alone beside what is so many times smaller.
+func (r *run) aloneBut(row int32, small int64) bool {
 	l := &r.t.Lives[row]
 	end := l.GivenUp()
 	for other := row + 1; int(other) < len(r.t.Lives) && r.t.Lives[other].Born < end; other++ {

@@ -49,6 +49,7 @@ const (
 	Workspace
 	Convolves  // a convolution, or the node of a backward pass that goes back through one
 	Multiplies // torch's layer that is a matrix product
+	Reweighs   // makes weights of parameters whenever they are used (torch.nn.utils.parametrize, spectral_norm, weight_norm)
 
 	// Names of functions outside of torch and of Python's library.
 	Constructor
@@ -151,6 +152,7 @@ func Classify(file, name string) Class {
 		containsAny(name, "at::cuda::blas::gemm_and_bias", "at::cuda::blas::scaled_gemm", "run_conv_plan")))
 	set(Convolves, p.torch == "nn/modules/conv.py" || strings.Contains(name, "onvolution"))
 	set(Multiplies, isLinear(p.torch, name))
+	set(Reweighs, slices.Contains(reweighs, p.torch))
 	set(CalledBack, p.torch == "autograd/function.py" && name == "apply" ||
 		p.torch == "autograd/graph.py" && name == "unpack_from_cpu")
 	set(Compiles, strings.HasPrefix(p.torch, "_dynamo/"))
@@ -186,6 +188,10 @@ func Classify(file, name string) Class {
 		!containsAny(name, "process", "worker")) // those begin a process
 	return c
 }
+
+// reweighs are torch's files of which all that they allocate is of the shape of parameters.
+var reweighs = []string{"nn/utils/parametrize.py", "nn/utils/parametrizations.py", "nn/utils/spectral_norm.py",
+	"nn/utils/weight_norm.py", "nn/utils/prune.py"}
 
 // blas finds the libraries of matrix products and convolutions in symbols and files.
 var blas = regexp.MustCompile(`(?i)cublas|hipblas|cudablas|cudnn|miopen|/Conv_v[78]\.cpp`)
