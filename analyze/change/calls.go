@@ -39,7 +39,7 @@ func (r *run) callsIn(p *pass, ats []at, groups []group, orders []order, again b
 		}
 		began := g != open || stack != last && r.returns(runs(first), runs(last), runs(stack), stack)
 		if began || stack != last && (r.back(first, stack, comes[first] > 1) || r.apart(runs(last), runs(stack)) ||
-			again && orders[g][stack][first]) {
+			again && orders[g][stack][first] || r.restarts(runs(last), runs(stack), stack)) {
 			groups[g].calls = append(groups[g].calls, instance{pass: p, depth: int(ats[stack].depth), follows: g == open})
 			open, first, known = g, stack, began
 			if began && !again && orders[g][first] == nil {
@@ -69,6 +69,19 @@ func (r *run) returns(first, last, now snapshot.FrameID, stack snapshot.StackID)
 	inside = inside[:slices.Index(inside, now)]
 	calls := slices.ContainsFunc(inside, func(id snapshot.FrameID) bool { return frames.Of(r.s, id).IsModuleCall() })
 	return on > longStatement || on > 0 && calls
+}
+
+// restarts reports whether code goes back to a line of a function that other calls of it begin with, which calls a layer there: blocks
+// without a shortcut of their own, as those with one are, begin behind it.
+func (r *run) restarts(last, now snapshot.FrameID, stack snapshot.StackID) bool {
+	if now == 0 || !r.starts[now] || last == 0 || r.functions[last] != r.functions[now] ||
+		r.s.Frames.Get(now).Line >= r.s.Frames.Get(last).Line {
+		return false
+	}
+	inside := r.stack(stack)
+	inside = inside[:slices.Index(inside, now)]
+	_, others := r.callee(inside)
+	return r.callsModule(inside) && !others
 }
 
 // runs is the frame of the function that is called at a depth of a stack, 0 for none.

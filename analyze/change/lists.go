@@ -37,7 +37,8 @@ func (r *run) listsIn(takes func(stack []snapshot.FrameID, depth int) bool) []gr
 		}
 		same := func(inner group) bool {
 			// Of modules that lists have by turns each list is one; else a list may have been divided where kinds of modules come again.
-			if !inner.inside(&outer) || inner.most > outer.most && (outer.turns || !r.callsList(&outer.calls[0])) {
+			if !inner.inside(&outer) || !outer.has(inner.calls[0].rows[0]) ||
+				inner.most > outer.most && (outer.turns || !r.callsList(&outer.calls[0])) {
 				return false
 			}
 			part := r.keeps(&inner) * 5 // of torch's lists, of which a line may call several, the most
@@ -119,10 +120,59 @@ func (r *run) takeTurns(g *group) {
 	g.calls, g.turns = lists, true
 }
 
+// together are lists of which those are one that the same lines call in the same functions, as of one network that is called from
+// several lines, or of two of one class.
+func (d *draft) together(lists []keeper) []keeper {
+	var out []keeper
+	index := map[string]int{}
+	for _, k := range lists {
+		key := fmt.Sprint(d.first(&k.calls[0]), k.around[:d.lineOfModule(k.around)+1])
+		i, ok := index[key]
+		if !ok {
+			index[key] = len(out)
+			out = append(out, k)
+			continue
+		}
+		to := &out[i]
+		to.saved += k.saved
+		to.add(&k.group)
+		if to.outer = clone(to.outer); to.outer != nil && k.outer != nil {
+			to.outer.add(k.outer)
+		}
+		if to.staged = clone(to.staged); to.staged != nil && k.staged != nil {
+			to.staged.add(k.staged)
+		}
+	}
+	return out
+}
+
+func clone(g *group) *group {
+	if g == nil {
+		return nil
+	}
+	out := *g
+	return &out
+}
+
+// add takes the calls of another group in, under the numbers that they have there.
+func (g *group) add(other *group) {
+	g.calls = slices.Concat(g.calls, other.calls)
+	byBirth(g.calls)
+	g.most = max(g.most, other.most)
+}
+
 // callsList reports whether a call is of a list of modules.
 func (r *run) callsList(c *instance) bool {
 	at := r.first(c)
 	return at != 0 && r.contains(at)
+}
+
+// has reports whether some call of a group allocates a row.
+func (g *group) has(row int32) bool {
+	return slices.ContainsFunc(g.calls, func(c instance) bool {
+		_, ok := slices.BinarySearch(c.rows, row)
+		return ok
+	})
 }
 
 // inside reports whether the line of a group runs in modules of another.

@@ -67,13 +67,16 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		}
 		return lists, nil
 	}
-	kept := d.keeping(d.lists())
+	all := d.keeping(d.lists())
 	everything := slices.Equal(names, []string{everyList})
-	if len(kept) == 0 && !everything {
-		kept = d.keeping(d.outerLists())
+	if len(all) == 0 && !everything {
+		all = d.keeping(d.outerLists())
 	}
-	guessed := false
-	if kept = mainLists(kept); len(kept) == 0 {
+	kept := mainLists(slices.Clone(all))
+	if len(kept) < len(names) && len(names) == len(all) {
+		kept = all // small ones, too
+	}
+	if len(kept) == 0 {
 		return nil, refuse(NoModules)
 	}
 	if slices.ContainsFunc(c.modules, modules.isEnd) {
@@ -93,6 +96,7 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		}
 		return out, nil
 	}
+	guessed := false
 	if at := partOf(names[0]); at >= 0 && len(names) == 1 {
 		parts := d.partsOf(kept, at)
 		if outer, _ := through(names[0]); outer != "" || parts == nil && !strings.Contains(names[0], ".") {
@@ -102,31 +106,16 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 			kept = parts
 		}
 	}
-	all := slices.Clone(kept)
-	named := d.numbered(kept, c, names)
-	if guessed = guessed || named != nil; named != nil && len(named) == 0 {
-		return nil, ambiguous(c, all)
+	named, guess := d.choose(kept, c, names)
+	if named == nil {
+		named, _ = d.choose(d.together(kept), c, names)
+		guess = true
 	}
-	if named == nil && len(kept) > len(names) {
-		kept, guessed = d.outstanding(kept, c, names), true
-		if ways := d.ways(all, names); ways != nil && len(kept) > len(names) {
-			if kept = ways; len(ways) > len(names) {
-				kept = d.outstanding(ways, c, names)
-			}
-		}
+	if named == nil {
+		return nil, ambiguous(c, kept)
 	}
-	switch {
-	case named != nil:
-	case len(kept) == len(names):
-		named = map[string][]keeper{}
-		for i, name := range names {
-			named[name] = kept[i : i+1]
-		}
-	case len(names) == 1 && c.wholeLists() && d.ofOneName(kept) && (turn(names[0]) < 0 || d.ofOneLine(kept)):
-		named = map[string][]keeper{names[0]: kept}
-	default:
-		return nil, ambiguous(c, all)
-	}
+	guessed = guessed || guess
+	all = kept
 	out := map[string][]group{}
 	for _, name := range names {
 		for i := range named[name] {
@@ -148,6 +137,36 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		a.assume(OneOfLists)
 	}
 	return out, nil
+}
+
+// choose takes lists for those of names, by name, and says whether that is guessed; nil where nothing tells which.
+func (d *draft) choose(kept []keeper, c *Change, names []string) (named map[string][]keeper, guessed bool) {
+	all := slices.Clone(kept)
+	if named = d.numbered(kept, c, names); named != nil {
+		if len(named) == 0 {
+			return nil, true
+		}
+		return named, true
+	}
+	if len(kept) > len(names) {
+		kept, guessed = d.outstanding(kept, c, names), true
+		if ways := d.ways(all, names); ways != nil && len(kept) > len(names) {
+			if kept = ways; len(ways) > len(names) {
+				kept = d.outstanding(ways, c, names)
+			}
+		}
+	}
+	switch {
+	case len(kept) == len(names):
+		named = map[string][]keeper{}
+		for i, name := range names {
+			named[name] = kept[i : i+1]
+		}
+		return named, guessed
+	case len(names) == 1 && c.wholeLists() && d.ofOneName(kept) && (turn(names[0]) < 0 || d.ofOneLine(kept)):
+		return map[string][]keeper{names[0]: kept}, guessed
+	}
+	return nil, guessed
 }
 
 // takenFor says that the modules of a group are taken for those of a name.
@@ -233,7 +252,7 @@ func (d *draft) outermost(list group, all []keeper) group {
 	}
 	row := list.calls[0].rows[0]
 	for _, g := range d.modules(false, func(stack []snapshot.FrameID, depth int) bool { return slices.Equal(stack[depth:], around) }) {
-		if slices.ContainsFunc(g.calls, func(c instance) bool { return slices.Contains(c.rows, row) }) {
+		if g.has(row) {
 			if g.most > 1 && d.callsList(&g.calls[0]) {
 				g = d.whole(g)
 			}

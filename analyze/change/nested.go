@@ -202,7 +202,7 @@ func (d *draft) numbered(kept []keeper, c *Change, names []string) map[string][]
 	}
 	var found []keeper
 	for _, lists := range of {
-		if len(lists) < 2 {
+		if len(lists) < 2 || len(lists) < most-least+1 {
 			continue
 		}
 		if found != nil {
@@ -213,7 +213,7 @@ func (d *draft) numbered(kept []keeper, c *Change, names []string) map[string][]
 	if found == nil {
 		lists := 0
 		for _, k := range kept {
-			if stages := d.stagesOf(k); stages != nil {
+			if stages := d.stagesOf(k); len(stages) > most-least {
 				found = stages
 				lists++
 			}

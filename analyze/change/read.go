@@ -22,6 +22,7 @@ type run struct {
 	uses  *category.Table
 
 	functions []int32              // by frame, see findFunctions
+	starts    []bool               // by frame, whether a call of its function began with it, from another function
 	stacks    [][]snapshot.FrameID // by stack, its frames of Python; the others lie anywhere between where C++ was recorded too
 	alike     []snapshot.StackID   // by stack, the first with the same frames of Python
 	insides   []snapshot.StackID   // by stack, see findInsides
@@ -164,6 +165,7 @@ func (r *run) findFunctions() {
 // others just before, or it was at a later line, of another statement.
 func (r *run) beginnings() []bool {
 	begins := make([]bool, r.s.Frames.Len()+1)
+	r.starts = make([]bool, len(begins))
 	var before []snapshot.FrameID
 	for row := r.warm; row < len(r.t.Lives); row++ {
 		id := r.t.Lives[row].Stack
@@ -177,12 +179,18 @@ func (r *run) beginnings() []bool {
 		}
 		if k < min(len(stack), len(before)) {
 			now, was := r.s.Frames.Get(stack[len(stack)-1-k]), r.s.Frames.Get(before[len(before)-1-k])
-			if now.File == was.File && now.Name == was.Name && now.Line > was.Line-longStatement {
+			switch {
+			case now.File != was.File || now.Name != was.Name:
+			case now.Line > was.Line-longStatement:
 				k++ // it goes on
+			default:
+				begins[stack[len(stack)-1-k]] = true
+				k++
 			}
 		}
 		for ; k < len(stack); k++ {
-			begins[stack[len(stack)-1-k]] = true
+			at := stack[len(stack)-1-k]
+			begins[at], r.starts[at] = true, true
 		}
 		before = stack
 	}
