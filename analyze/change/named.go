@@ -300,6 +300,9 @@ func (d *draft) outstanding(kept []keeper, c *Change, names []string) []keeper {
 	if own := slices.DeleteFunc(slices.Clone(kept), func(k keeper) bool { return d.ofTorchs(&k.group) }); len(own) == len(names) {
 		return own
 	}
+	if len(names) == 1 && turn(names[0]) < 0 && half(names[0]) < 0 && d.ofOneModule(kept) {
+		return kept[:1] // others have a word more, as decoder_blocks
+	}
 	by := slices.Clone(kept)
 	sorting.Stable(by, func(a, b keeper) int { return cmp.Compare(b.saved, a.saved) })
 	least := by[len(names)-1].saved
@@ -365,6 +368,17 @@ func (d *draft) ofOne(a, b []snapshot.FrameID) bool {
 		}
 	}
 	return false
+}
+
+// ofOneModule reports whether lists of modules of one class are called from one call of a module, which cannot have several of one name.
+func (d *draft) ofOneModule(lists []keeper) bool {
+	module := func(k *keeper) []snapshot.FrameID {
+		at := slices.IndexFunc(k.around, func(id snapshot.FrameID) bool { return frames.Of(d.s, id).IsModuleCall() && !d.contains(id) })
+		return k.around[max(at, 0):]
+	}
+	return !slices.ContainsFunc(lists, func(k keeper) bool {
+		return !slices.Equal(module(&k), module(&lists[0])) || d.first(&k.calls[0]) != d.first(&lists[0].calls[0])
+	})
 }
 
 // half is which half of a model that reads and then writes a list's name says that it is of: its encoder 0, its decoder 1; -1 for others.
