@@ -146,6 +146,52 @@ func (d *draft) together(lists []keeper) []keeper {
 	return out
 }
 
+// ofTurns are the turns of a function's code, each of which calls one module of each of some lists, as blocks that nothing else tells
+// from one loop; nil where they do not take turns.
+func (d *draft) ofTurns(lists []keeper) *keeper {
+	if len(lists) < 2 || lists[0].most < 2 {
+		return nil
+	}
+	out := lists[0]
+	for _, k := range lists[1:] {
+		if k.list != out.list || k.most != out.most || len(k.calls) != len(out.calls) || !d.inOneCall(k.around, out.around) {
+			return nil
+		}
+		out.saved += k.saved
+	}
+	for i := range out.calls {
+		last := out.calls[i].rows[0]
+		for _, k := range lists {
+			c := &k.calls[i]
+			if c.pass != out.calls[i].pass || c.rows[0] < last || i > 0 && c.rows[0] < out.calls[i-1].rows[0] ||
+				i+1 < len(out.calls) && c.rows[0] > out.calls[i+1].rows[0] {
+				return nil
+			}
+			last = c.rows[0]
+		}
+	}
+	out.calls, out.outer, out.staged = slices.Clone(out.calls), nil, nil
+	at := d.lineOfModule(out.around)
+	outside, function := out.around[at+1:], d.functions[out.around[at]]
+	goesOn := func(row int32) bool {
+		stack := d.stack(d.code(row))
+		line := len(stack) - len(outside) - 1
+		return d.phase(row) == inProgram && line >= 0 && d.functions[stack[line]] == function && slices.Equal(stack[line+1:], outside)
+	}
+	for i := range out.calls {
+		c := &out.calls[i]
+		rows, to := []int32{}, c.pass.rows.to
+		if i+1 < len(out.calls) && out.calls[i+1].pass == c.pass {
+			to = out.calls[i+1].rows[0]
+		}
+		for row := c.rows[0]; row < to && (goesOn(row) || d.phase(row) == inNothing); row++ {
+			rows = append(rows, row)
+		}
+		c.rows = rows
+	}
+	return &out
+}
+
 func clone(g *group) *group {
 	if g == nil {
 		return nil

@@ -84,15 +84,20 @@ func (d *draft) hasMiddle(lists []keeper) *keeper {
 	return &lists[1]
 }
 
-// ways are, of some lists, those that make images smaller and larger again, where that is what all names are of, and a network has
-// another in its middle; nil where it has not.
+// ways are, of some lists, those that one function calls one after another, where as many names are of an encoder and a decoder, or that
+// make images smaller and larger again, where a network has another in its middle; nil for others.
 func (d *draft) ways(lists []keeper, names []string) []keeper {
 	other := func(name string) bool { return turn(name) < 0 && half(name) < 0 }
 	of := d.alongOne(lists)
-	if d.hasMiddle(of) == nil || slices.ContainsFunc(names, other) {
+	switch {
+	case slices.ContainsFunc(names, other):
 		return nil
+	case d.hasMiddle(of) != nil:
+		return []keeper{of[0], of[2]}
+	case len(names) > 1 && len(of) == len(names):
+		return of
 	}
-	return []keeper{of[0], of[2]}
+	return nil
 }
 
 // inOneCall reports whether two lines, given with the frames outside of them, call modules from one call of a function.

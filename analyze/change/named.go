@@ -106,6 +106,15 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 			kept = parts
 		}
 	}
+	if turns := d.ofTurns(kept); turns != nil && len(names) == 1 {
+		switch at := partOf(names[0]); {
+		case at >= 0 && len(kept) == 2:
+			kept = kept[at : at+1]
+		case at < 0:
+			kept = []keeper{*turns}
+		}
+		guessed = true
+	}
 	named, guess := d.choose(kept, c, names)
 	if named == nil {
 		named, _ = d.choose(d.together(kept), c, names)
@@ -406,7 +415,7 @@ func turn(name string) int {
 // partOf is which of the two parts of a block a name ends with: its attention 0, what comes behind that 1; -1 for other names.
 func partOf(name string) int {
 	switch strings.ToLower(lastPart(name)) {
-	case "attn", "attention", "self_attn", "self_attention", "mixer":
+	case "att", "attn", "attention", "self_attn", "self_attention", "mixer":
 		return 0
 	case "mlp", "ffn", "ff", "feed_forward", "feedforward":
 		return 1
