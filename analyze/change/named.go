@@ -129,9 +129,9 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 	for _, name := range names {
 		for i := range named[name] {
 			g, sure := named[name][i].meant(name)
-			if g.loops && g.outer == nil && strings.Contains(strings.ToLower(lastPart(name)), "block") {
+			if g.outer == nil && (g.loops && strings.Contains(strings.ToLower(lastPart(name)), "block") || d.comesAgain(&g)) {
 				if _, inside := d.nest(&g); len(inside) == 1 {
-					g, sure = inside[0], false // what is called several times is all of a network
+					g, sure = d.each(inside[0], g.most), false // what is called several times is all of a network
 				}
 			}
 			if c.itself(name) {
@@ -176,6 +176,32 @@ func (d *draft) choose(kept []keeper, c *Change, names []string) (named map[stri
 		return map[string][]keeper{names[0]: kept}, guessed
 	}
 	return nil, guessed
+}
+
+// comesAgain reports whether the modules of a group are one, which a pass calls several times: what most parameters' gradients are is
+// added to.
+func (d *draft) comesAgain(g *group) bool {
+	p := g.calls[0].pass
+	var all, added int64
+	for row := p.rows.from; row < p.rows.to; row++ {
+		if d.gradient(row) && d.t.Lives[row].Born >= p.begin {
+			all += d.sizes[row]
+			if _, ok := d.run.parts[row]; ok {
+				added += d.sizes[row]
+			}
+		}
+	}
+	return 2*added > all
+}
+
+// each numbers the calls of a list anew in each of so many calls of the network that has it.
+func (d *draft) each(list group, times int) group {
+	list.calls = slices.Clone(list.calls)
+	list.most = (list.most + times - 1) / times
+	for i := range list.calls {
+		list.calls[i].ordinal %= list.most
+	}
+	return list
 }
 
 // takenFor says that the modules of a group are taken for those of a name.
