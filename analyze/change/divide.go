@@ -307,16 +307,16 @@ func (r *run) loopOf(p *pass) int32 {
 	}
 	from := p.rows.from
 	again := r.madeAgain(p)
-	feeds := map[int32]bool{} // by the code around a call, whether the pass goes on with some of what it makes
+	input := int32(-1) // the last that the pass is given: what comes before it and keeps nothing is an evaluation of another batch
 	for row := from; row < until && int(until) < len(r.t.Lives); row++ {
-		if end := r.end(row); end > r.t.Lives[until].Born && end < p.end {
-			feeds[r.around[r.t.Lives[row].Stack]] = true
+		if r.is(row, category.Input) && r.end(row) > r.t.Lives[until].Born {
+			input = row
 		}
 	}
 	for row := from; row < until && r.t.Lives[row].Born < p.begin; row++ {
 		stack := r.t.Lives[row].Stack
 		around, once := r.around[stack], again != nil && !again[stack]
-		if r.is(row, category.Parameter) || around != 0 && !trains[around] && !feeds[around] ||
+		if r.is(row, category.Parameter) || around != 0 && !trains[around] && (row < input || input < 0 && !trains[0]) ||
 			around == 0 && once && r.end(row) >= p.end && !r.is(row, category.Workspace) {
 			from = row + 1
 		}
