@@ -119,6 +119,7 @@ func (x *autocast) types() {
 		}
 	}
 	half, last := false, int32(-1) // the last result
+	begun := false                 // a module was called: before that, batches are put together, and averages of weights are made
 	stream := map[int64]bool{}     // by size, whether what a norm is given has 16 bits
 	latest := map[int64]bool{}     // by size, whether the last result has 16 bits
 	powers := x.powers()
@@ -127,6 +128,7 @@ func (x *autocast) types() {
 			continue
 		}
 		code, size := x.stack(x.code(row))[0], x.t.Lives[row].Requested
+		begun = begun || x.around[x.t.Lives[row].Stack] != 0
 		other := last < 0 || size != x.t.Lives[last].Requested
 		group, norm := x.norm(row)
 		x.normed[row] = norm
@@ -155,7 +157,7 @@ func (x *autocast) types() {
 			half = false
 		case last >= 0 && !other && x.scaled(last) && !x.isProduct(row):
 			half, x.normed[last] = false, true
-		case other: // of what the program multiplies itself
+		case other && (begun || x.isProduct(row)): // of what the program multiplies itself
 			half = true
 			x.products = append(x.products, product16{row, false})
 		case x.scores(last) && x.savesOwn(row) && !x.saved(x.pass, last): // a softmax

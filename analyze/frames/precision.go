@@ -8,7 +8,7 @@ type Precision uint8
 // The types of results.
 const (
 	AsGiven   Precision = iota // that of what it is given, the larger one
-	Full                       // 32 bits: norms, softmaxes, what changes the size of an image, an embedding by a weight that has them
+	Full                       // 32 bits: norms, softmaxes, powers, distributions, what changes the size of an image, an embedding by a weight that has them
 	Weighs                     // 16 bits: a layer that is one product by a parameter
 	Half                       // 16 bits: what has products inside
 	Contracts                  // 16 bits: a product of what the program gives it
@@ -29,6 +29,8 @@ func PrecisionOf(file, name string) Precision {
 		return Half
 	case file == "functional.py" && name == "einsum":
 		return Contracts
+	case strings.HasPrefix(file, "distributions/"), file == "_tensor.py" && name == "wrapped": // powers
+		return Full
 	case file != "nn/functional.py":
 		return AsGiven
 	case containsAny(name, "multi_head_attention", "in_projection"):
