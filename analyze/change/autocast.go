@@ -314,6 +314,7 @@ func (x *autocast) castGiven() {
 	uses := x.usesOf(p, x.needs)
 	next, floats := 0, x.floats(p) // next of products
 	trained := map[int]bool{}      // products
+	copies := map[int32]int{}      // of weights, in added, by their gradients
 	for _, row := range x.needs {
 		if row < p.rows.from {
 			continue // it is of the products of a pass before
@@ -352,7 +353,13 @@ func (x *autocast) castGiven() {
 			born := max(x.t.Lives[x.products[at].row].Born-1, 0)
 			if n.grad >= 0 && x.products[at].weighs {
 				over := x.nodeOver(n.grad)
-				x.add(n.grad, born, over).parts = 2
+				if c, ok := copies[cmp.Or(x.partOf[n.grad], n.grad)]; ok { // torch.autocast keeps it for another use
+					made := &x.added[c]
+					made.Born, made.Freed = min(made.Born, born), max(made.Freed, over)
+				} else {
+					x.add(n.grad, born, over).parts = 2
+					copies[cmp.Or(x.partOf[n.grad], n.grad)] = len(x.added) - 1
+				}
 				x.castAt(n.grad, over)
 				trained[at] = true
 			}
@@ -435,7 +442,9 @@ func (x *autocast) copyWide(row int32) {
 func (x *autocast) gradientAt(end int32) int32 {
 	begin, grad := x.before(end), int32(-1)
 	for k := x.lastBefore(end); k >= x.pass.rows.from && x.t.Lives[k].Born > begin; k-- {
-		if x.gradient(k) && (grad < 0 || x.t.Lives[k].Requested > x.t.Lives[grad].Requested) {
+		_, part := x.partOf[k]
+		of := (x.gradient(k) || part) && x.addends(k) == nil
+		if of && (grad < 0 || x.t.Lives[k].Requested > x.t.Lives[grad].Requested) {
 			grad = k
 		}
 	}

@@ -49,6 +49,7 @@ type run struct {
 	nodes   []int32         // by event, the last event at which a node of a backward pass was over, see findNodes
 	brief   map[int32]bool  // rows that look like gradients and are none, see findBrief
 	parts   map[int32]int32 // by the row of a gradient, that of what is added to it last, see findParts
+	partOf  map[int32]int32 // by what is added to a gradient, that
 
 	operations  []operation
 	operationAt []int32          // by row, in operations
@@ -339,20 +340,31 @@ func (r *run) summedUp(gradient, over int32) int32 {
 	if int(sum) >= len(r.t.Lives) {
 		return -1
 	}
-	n, at, begin := r.t.Lives[sum].Requested, r.t.Lives[sum].Born, r.overBefore(r.t.Lives[gradient].Born)
+	begin, given := r.overBefore(r.t.Lives[gradient].Born), false
+	for _, row := range r.addends(sum) {
+		given = given || r.t.Lives[row].Born > begin && r.t.Lives[row].Born < over
+	}
+	if !given {
+		return -1
+	}
+	return r.end(r.addends(sum)[1])
+}
+
+// addends are the two rows that a node of a backward pass added to make another, which go as soon as their sum is there; nil where it
+// is none.
+func (r *run) addends(sum int32) (out []int32) {
 	const both, soon = 2, 16 // rows, and events
-	given, gone := false, 0
-	for e := at + 1; e < at+soon && int(e) < len(r.ended) && r.t.Trace.Action(int(e)) != snapshot.Alloc; e++ {
+	l := &r.t.Lives[sum]
+	for e := l.Born + 1; e < l.Born+soon && int(e) < len(r.ended) && r.t.Trace.Action(int(e)) != snapshot.Alloc; e++ {
 		row := r.ended[e] - 1
-		if row < 0 || r.t.Lives[row].Requested != n || r.phase(row) != inBackward {
+		if row < 0 || r.t.Lives[row].Requested != l.Requested || r.phase(row) != inBackward {
 			continue
 		}
-		given = given || r.t.Lives[row].Born > begin && r.t.Lives[row].Born < over
-		if gone++; given && gone == both {
-			return e
+		if out = append(out, row); len(out) == both {
+			return out
 		}
 	}
-	return -1
+	return nil
 }
 
 // overBeforeNext is the event after which the node is over that made the gradient of a parameter, at an event at the latest. Nodes that
@@ -415,7 +427,7 @@ func (r *run) weights(p *pass, first int32) map[int64]bool {
 // findParts finds the rows that are the last to be added to a gradient within its pass, where a parameter is used several
 // times. Gradients of one size take turns.
 func (r *run) findParts() {
-	r.parts = map[int32]int32{}
+	r.parts, r.partOf = map[int32]int32{}, map[int32]int32{}
 	for i := range r.passes {
 		p := &r.passes[i]
 		gradients, parts := map[int64][]int32{}, map[int64][]int32{}
@@ -431,8 +443,11 @@ func (r *run) findParts() {
 			}
 		}
 		for n, of := range gradients {
-			for k := range min(len(of), len(parts[n])/len(of)*len(of)) {
-				r.parts[of[k]] = parts[n][len(parts[n])-len(of)+k]
+			if len(parts[n]) < len(of) {
+				continue
+			}
+			for k, row := range parts[n][len(parts[n])%len(of):] {
+				r.parts[of[k%len(of)]], r.partOf[row] = row, of[k%len(of)]
 			}
 		}
 	}

@@ -1,6 +1,9 @@
 package frames
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // Precision is which type torch's own code gives its results under torch.autocast (aten/src/ATen/autocast_mode.h).
 type Precision uint8
@@ -14,6 +17,9 @@ const (
 	Contracts                  // 16 bits: a product of what the program gives it
 )
 
+// turns finds functions of programs that turn pairs of elements by their places (rotary embeddings): sines and cosines have 32 bits.
+var turns = regexp.MustCompile(`(?i)rotary|(^|_)rope(_|$)`)
+
 // recurrent is torch's file of recurrent layers.
 const recurrent = "nn/modules/rnn.py"
 
@@ -23,6 +29,8 @@ func IsRecurrent(file string) bool { return cut(file).torch == recurrent }
 // PrecisionOf is that of a function of a file.
 func PrecisionOf(file, name string) Precision {
 	switch file = cut(file).torch; {
+	case file == "" && turns.MatchString(name):
+		return Full
 	case isLinear(file, name), file == "nn/modules/conv.py" && strings.HasSuffix(name, "forward"):
 		return Weighs
 	case file == recurrent:
