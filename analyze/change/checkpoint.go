@@ -194,22 +194,8 @@ const small = 1024
 func (d *draft) parts(c *instance) (x part) {
 	p := c.pass
 	lives := d.t.Lives
-	x = part{out: -1, over: lives[c.rows[len(c.rows)-1]].Born, start: p.begin - 1, last: -1}
-	next := int32(d.t.Trace.Len())
-	if row := int(c.rows[len(c.rows)-1]) + 1; row < len(lives) {
-		next = lives[row].Born
-	}
-	var most int64
-	for _, row := range c.rows {
-		if d.end(row) > next {
-			most = max(most, d.sizes[row])
-		}
-	}
-	for i := len(c.rows) - 1; i >= 0 && x.out < 0; i-- {
-		if row := c.rows[i]; d.end(row) > next && d.sizes[row]*small >= most && !d.byproduct(row) {
-			x.out = row
-		}
-	}
+	x = part{over: lives[c.rows[len(c.rows)-1]].Born, start: p.begin - 1, last: -1}
+	x.out = d.resultOf(c)
 	first := p.end
 	for _, row := range c.rows {
 		if row != x.out && !d.drop[row] && d.saved(p, row) {
@@ -247,6 +233,26 @@ func (d *draft) parts(c *instance) (x part) {
 		x.start = first - 1
 	}
 	return x
+}
+
+// resultOf is what comes out of a call, -1 for nothing.
+func (d *draft) resultOf(c *instance) int32 {
+	next := int32(d.t.Trace.Len())
+	if row := int(c.rows[len(c.rows)-1]) + 1; row < len(d.t.Lives) {
+		next = d.t.Lives[row].Born
+	}
+	var most int64
+	for _, row := range c.rows {
+		if d.end(row) > next {
+			most = max(most, d.sizes[row])
+		}
+	}
+	for _, row := range slices.Backward(c.rows) {
+		if d.end(row) > next && d.sizes[row]*small >= most && !d.byproduct(row) {
+			return row
+		}
+	}
+	return -1
 }
 
 // before is the event after which the node begins that frees what was saved for it at an event: it allocates what it

@@ -129,6 +129,11 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 	for _, name := range names {
 		for i := range named[name] {
 			g, sure := named[name][i].meant(name)
+			if stages := d.bySize(&g, name); stages != nil {
+				if sure = false; strings.Contains(strings.ToLower(name), "stage") || d.ofLibrary(&g) && d.ofWhole(&g, name) {
+					g = *stages
+				}
+			}
 			if g.outer == nil && (g.loops && strings.Contains(strings.ToLower(lastPart(name)), "block") || d.comesAgain(&g)) {
 				if _, inside := d.nest(&g); len(inside) == 1 {
 					g, sure = d.each(inside[0], g.most), false // what is called several times is all of a network

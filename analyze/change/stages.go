@@ -3,6 +3,7 @@ package change
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
@@ -322,4 +323,85 @@ func (r *run) goOn(g *group) bool {
 		}
 	}
 	return false
+}
+
+// bySize puts the blocks of a list together whose results are of one size, as those of a stage are, with what comes before the first;
+// nil for a list whose modules have no list themselves, where sizes tell of no stages, or of which the name is of blocks, or of one stage.
+func (d *draft) bySize(g *group, name string) *group {
+	outer, _ := through(name)
+	blocks := strings.Contains(strings.ToLower(lastPart(name)), "block")
+	if g.most < 3 || outer != "" || blocks || g.outer != nil && g.outer.most < g.most || !d.deep(g) {
+		return nil
+	}
+	out := *g
+	out.calls, out.most, out.bodies, out.outer, out.staged = nil, 0, nil, nil, nil
+	var size int64
+	for _, c := range g.calls {
+		result := d.resultOf(&c)
+		if result < 0 {
+			return nil
+		}
+		was := size
+		if size = d.t.Lives[result].Requested; len(out.calls) > 0 && c.ordinal > 0 && c.pass == out.calls[len(out.calls)-1].pass {
+			stage := &out.calls[len(out.calls)-1]
+			between := d.rowsIn(stage.rows[len(stage.rows)-1]+1, c.rows[0])
+			if size == was {
+				stage.rows = slices.Concat(stage.rows, between, c.rows)
+				continue
+			}
+			c.rows = slices.Concat(between, c.rows)
+			c.depth = d.depthAt(stage, c.rows[0])
+		}
+		c.rows = slices.Clone(c.rows)
+		out.calls = append(out.calls, c)
+	}
+	if d.number(&out); out.most < 2 || out.most == g.most {
+		return nil
+	}
+	return &out
+}
+
+// rowsIn are the rows from one up to another that the program allocates.
+func (d *draft) rowsIn(from, to int32) (out []int32) {
+	for row := from; row < to; row++ {
+		if d.phase(row) == inProgram {
+			out = append(out, row)
+		}
+	}
+	return out
+}
+
+// deep reports whether what a line calls has lists of torch's in each other, or calls the modules of the list from another line itself.
+func (r *run) deep(g *group) bool {
+	if r.inLists(g) {
+		return true
+	}
+	return slices.ContainsFunc(r.calledIn(g, false, r.contains), func(in group) bool {
+		return in.list && in.most >= g.most && r.keeps(&in)*5 >= r.keeps(g)*4
+	})
+}
+
+// inLists reports whether the modules of a group are in lists of torch's that are in others.
+func (r *run) inLists(g *group) bool {
+	lists := 0
+	for depth, id := range g.around {
+		switch {
+		case r.contains(id):
+			lists++
+		case r.isCode(g.around, depth):
+			return lists > 1
+		}
+	}
+	return false
+}
+
+// ofWhole reports whether a name is of all of a network's stages: one with the way to them, or of a list of lists.
+func (r *run) ofWhole(g *group, name string) bool { return strings.Contains(name, ".") || r.inLists(g) }
+
+// ofLibrary reports whether a list is of a model of transformers' or torchvision's, whose networks with stages have lists of these.
+func (r *run) ofLibrary(g *group) bool {
+	return slices.ContainsFunc(g.around, func(id snapshot.FrameID) bool {
+		file := r.file(id)
+		return strings.HasPrefix(file, "transformers/models/") || strings.HasPrefix(file, "torchvision/models/")
+	})
 }
