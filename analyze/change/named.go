@@ -121,22 +121,27 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		guess = true
 	}
 	if named == nil {
-		return nil, ambiguous(c, kept)
+		return nil, d.ambiguous(c, kept)
 	}
 	guessed = guessed || guess
 	all = kept
 	out := map[string][]group{}
 	for _, name := range names {
 		for i := range named[name] {
-			g, sure := named[name][i].meant(name)
+			g, sure := d.meant(&named[name][i].group, name)
 			if stages := d.bySize(&g, name); stages != nil {
 				if sure = false; strings.Contains(strings.ToLower(name), "stage") || d.ofLibrary(&g) && d.ofWhole(&g, name) {
 					g = *stages
 				}
 			}
-			if g.outer == nil && (g.loops && strings.Contains(strings.ToLower(lastPart(name)), "block") || d.comesAgain(&g)) {
+			if again := d.comesAgain(&g); g.outer == nil && (again || strings.Contains(name, ".*.") ||
+				g.loops && strings.Contains(strings.ToLower(lastPart(name)), "block")) {
 				if _, inside := d.nest(&g); len(inside) == 1 {
-					g, sure = d.each(inside[0], g.most), false // what is called several times is all of a network
+					times := 1
+					if again {
+						times = g.most
+					}
+					g, sure = d.each(inside[0], times), false // what is called several times is all of a network
 				}
 			}
 			if c.itself(name) {
@@ -217,12 +222,12 @@ func (a *Applied) takenFor(name string, g *group) {
 }
 
 // ambiguous refuses a name of several lists, and names their lines.
-func ambiguous(c *Change, lists []keeper) *RefusedError {
+func (d *draft) ambiguous(c *Change, lists []keeper) *RefusedError {
 	no := &RefusedError{Change: c.Text, Lacks: ManyLines}
 	for i := range lists {
 		line, _, _ := strings.Cut(lists[i].line, " ")
 		text := fmt.Sprintf("%s=%s.%s", Checkpoint, line, c.which())
-		g, _ := lists[i].meant("")
+		g, _ := d.meant(&lists[i].group, "")
 		if at := slices.Index(no.Lines, text); at >= 0 {
 			no.Counts[at] = max(no.Counts[at], g.most)
 			continue
@@ -235,8 +240,11 @@ func ambiguous(c *Change, lists []keeper) *RefusedError {
 // meant is the list that a name means, of lists in a list: stages are the outer one, and blocks the inner. Of stages that nothing but
 // kinds of blocks tells of that is not sure, nor of another name; where the program itself goes over lists, with something else
 // between, it is taken for what it goes over.
-func (g *group) meant(name string) (list group, sure bool) {
+func (d *draft) meant(g *group, name string) (list group, sure bool) {
+	own := func(list *group) bool { return !d.contains(list.around[0]) } // the program goes over it itself
 	switch name = strings.ToLower(name); {
+	case g.outer != nil && strings.Contains(name, "stage") && own(g.outer):
+		return *g.outer, g.outer.most < g.most
 	case g.staged != nil && strings.Contains(name, "stage"):
 		return *g.staged, false
 	case g.outer == nil:

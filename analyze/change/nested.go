@@ -37,7 +37,7 @@ func (d *draft) nested(c *Change, names []string, refuse refusal) (lists map[str
 	case len(nests) == 0:
 		return nil, false, nil
 	case len(nests) != len(outers):
-		return nil, false, ambiguous(c, nests)
+		return nil, false, d.ambiguous(c, nests)
 	}
 	lists = map[string][]group{}
 	for _, name := range names {
