@@ -76,6 +76,10 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 	if len(kept) < len(names) && len(names) == len(all) {
 		kept = all // small ones, too
 	}
+	guessed := false
+	if len(names) == 1 && len(all) == 2 && isOther(names[0]) && d.ofOneModule(all) {
+		kept, guessed = all[1:], true
+	}
 	if len(kept) == 0 {
 		return nil, refuse(NoModules)
 	}
@@ -96,7 +100,6 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		}
 		return out, nil
 	}
-	guessed := false
 	if at := partOf(names[0]); at >= 0 && len(names) == 1 {
 		parts := d.partsOf(kept, at)
 		if outer, _ := through(names[0]); outer != "" || parts == nil && !strings.Contains(names[0], ".") {
@@ -348,8 +351,11 @@ func (d *draft) outstanding(kept []keeper, c *Change, names []string) []keeper {
 	if own := slices.DeleteFunc(slices.Clone(kept), func(k keeper) bool { return d.ofTorchs(&k.group) }); len(own) == len(names) {
 		return own
 	}
-	if len(names) == 1 && turn(names[0]) < 0 && half(names[0]) < 0 && d.ofOneModule(kept) {
-		return kept[:1] // others have a word more, as decoder_blocks
+	if len(names) == 1 && turn(names[0]) < 0 && half(names[0]) < 0 && d.ofOneModule(kept) && d.ofOneClass(kept) {
+		if isOther(names[0]) {
+			return kept[1:2]
+		}
+		return kept[:1]
 	}
 	by := slices.Clone(kept)
 	sorting.Stable(by, func(a, b keeper) int { return cmp.Compare(b.saved, a.saved) })
@@ -418,15 +424,24 @@ func (d *draft) ofOne(a, b []snapshot.FrameID) bool {
 	return false
 }
 
-// ofOneModule reports whether lists of modules of one class are called from one call of a module, which cannot have several of one name.
+// ofOneModule reports whether lists are called from one call of a module, which cannot have several of one name.
 func (d *draft) ofOneModule(lists []keeper) bool {
 	module := func(k *keeper) []snapshot.FrameID {
-		at := slices.IndexFunc(k.around, func(id snapshot.FrameID) bool { return frames.Of(d.s, id).IsModuleCall() && !d.contains(id) })
+		at := slices.IndexFunc(k.around, func(id snapshot.FrameID) bool { return frames.Of(d.s, id).IsModuleCall() })
 		return k.around[max(at, 0):]
 	}
-	return !slices.ContainsFunc(lists, func(k keeper) bool {
-		return !slices.Equal(module(&k), module(&lists[0])) || d.first(&k.calls[0]) != d.first(&lists[0].calls[0])
-	})
+	return !slices.ContainsFunc(lists, func(k keeper) bool { return !slices.Equal(module(&k), module(&lists[0])) })
+}
+
+// ofOneClass reports whether the modules of lists run one function.
+func (d *draft) ofOneClass(lists []keeper) bool {
+	return !slices.ContainsFunc(lists, func(k keeper) bool { return d.first(&k.calls[0]) != d.first(&lists[0].calls[0]) })
+}
+
+// isOther reports whether a name is of the second of two lists of a module, as blocks_token_only is beside blocks.
+func isOther(name string) bool {
+	name = lastPart(name)
+	return strings.HasPrefix(name, "blocks_") || strings.HasPrefix(name, "layers_")
 }
 
 // half is which half of a model that reads and then writes a list's name says that it is of: its encoder 0, its decoder 1; -1 for others.
