@@ -128,6 +128,27 @@ func (d *draft) turnOver(first int32, own []snapshot.FrameID, depth int) (event 
 	return d.returned(last), likely
 }
 
+// comesTwice reports whether the code of a row, which has come before, does not come again on the line that a function has at a depth from
+// outside: one statement that nests two calls, as in conv2(conv1(x)).
+func (d *draft) comesTwice(row int32, own []snapshot.FrameID, depth int) bool {
+	code, last := d.code(row), row
+	line := d.line(d.stack(code), depth)
+	for next := row + 1; next < min(row+longNode, int32(len(d.t.Lives))) && d.phase(next) != inBackward; next++ {
+		if d.phase(next) == inNothing {
+			continue
+		}
+		stack := d.stack(d.code(next))
+		if same, _ := d.inside(own, stack, d.code(last), depth); !same || d.line(stack, depth) != line {
+			return true
+		}
+		if d.code(next) == code && next > last+1 {
+			return false
+		}
+		last = next
+	}
+	return true
+}
+
 // addedTo is the row that a function makes next as it made one, behind another up to the last: what adds two to make a row does so
 // again, as the residual stream of a transformer, which a variable holds on the way, is added to. Where it does not, it is that other.
 func (d *draft) addedTo(row int32, depth int, behind, last int32) int32 {
@@ -320,7 +341,8 @@ func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool
 			x.over = next + 1
 		case behind == 0:
 			behind, first = line, code
-		case line != behind || !d.contains(d.runs(stack, len(stack)-1-depth)) && d.anew(first, before, code, true):
+		case line != behind || !d.contains(d.runs(stack, len(stack)-1-depth)) && d.anew(first, before, code, true) &&
+			!d.comesTwice(next, own, depth):
 			return x
 		}
 		x.last = next

@@ -42,7 +42,8 @@ func (r *run) listsIn(takes func(stack []snapshot.FrameID, depth int) bool) []gr
 				return false
 			}
 			part := r.keeps(&inner) * 5 // of torch's lists, of which a line may call several, the most
-			return part >= r.keeps(&outer)*4 || inner.list && part*2 >= r.keeps(&outer)*5 && r.calledBy(&inner, &outer) && !r.layered(&outer)
+			return part >= r.keeps(&outer)*4 ||
+				inner.list && part*2 >= r.keeps(&outer)*5 && r.calledBy(&inner, &outer) && !r.layered(&outer)
 		}
 		for k := 0; k >= 0; {
 			but[outer.key] = true

@@ -244,11 +244,8 @@ func (d *draft) ambiguous(c *Change, lists []keeper) *RefusedError {
 // kinds of blocks tells of that is not sure, nor of another name; where the program itself goes over lists, with something else
 // between, it is taken for what it goes over.
 func (d *draft) meant(g *group, name string) (list group, sure bool) {
-	own := func(list *group) bool { return !d.contains(list.around[0]) } // the program goes over it itself
 	switch name = strings.ToLower(name); {
-	case g.outer != nil && strings.Contains(name, "stage") && own(g.outer):
-		return *g.outer, g.outer.most < g.most
-	case g.staged != nil && strings.Contains(name, "stage"):
+	case g.staged != nil && strings.Contains(name, "stage") && d.ofOneSize(g, g.staged):
 		return *g.staged, false
 	case g.outer == nil:
 		return *g, !g.loops

@@ -201,28 +201,37 @@ func (d *draft) numbered(kept []keeper, c *Change, names []string) map[string][]
 		of[key] = append(of[key], k)
 	}
 	var found []keeper
+	short := false // there are not so many anywhere
 	for _, lists := range of {
-		if len(lists) < 2 || len(lists) < most-least+1 {
-			continue
-		}
-		if found != nil {
+		switch {
+		case len(lists) < 2:
+		case len(lists) < most-least:
+			short = true
+		case found != nil:
 			return nil
+		default:
+			found = lists
 		}
-		found = lists
 	}
 	if found == nil {
 		lists := 0
 		for _, k := range kept {
-			if stages := d.stagesOf(k); len(stages) > most-least {
+			switch stages := d.stagesOf(k); {
+			case len(stages) > 0 && len(stages) >= most-least:
 				found = stages
 				lists++
+			case stages != nil:
+				short = true
 			}
 		}
 		if lists > 1 {
 			return nil
 		}
 	}
-	if found == nil {
+	switch {
+	case found == nil && short:
+		return map[string][]keeper{}
+	case found == nil:
 		return nil
 	}
 	if most-least == len(found) && least > 0 {

@@ -361,6 +361,28 @@ func (d *draft) bySize(g *group, name string) *group {
 	return &out
 }
 
+// ofOneSize reports whether the results of blocks that are of one stage have one size.
+func (d *draft) ofOneSize(blocks, stages *group) bool {
+	sizes := map[int]int64{} // by stage, of the last pass
+	at := -1
+	for i := range blocks.calls {
+		c := &blocks.calls[i]
+		for at+1 < len(stages.calls) && stages.calls[at+1].rows[0] <= c.rows[0] {
+			at++
+		}
+		result := d.resultOf(c)
+		if at < 0 || result < 0 {
+			continue
+		}
+		n := d.t.Lives[result].Requested
+		if was, ok := sizes[at]; ok && was != n {
+			return false
+		}
+		sizes[at] = n
+	}
+	return true
+}
+
 // rowsIn are the rows from one up to another that the program allocates.
 func (d *draft) rowsIn(from, to int32) (out []int32) {
 	for row := from; row < to; row++ {

@@ -10,11 +10,13 @@ type Precision uint8
 
 // The types of results.
 const (
-	AsGiven   Precision = iota // that of what it is given, the larger one
-	Full                       // 32 bits: norms, softmaxes, powers, distributions, what changes the size of an image, an embedding by a weight that has them
-	Weighs                     // 16 bits: a layer that is one product by a parameter
-	Half                       // 16 bits: what has products inside
-	Contracts                  // 16 bits: a product of what the program gives it
+	AsGiven Precision = iota // that of what it is given, the larger one
+	// Full is 32 bits: norms, softmaxes, powers, distributions, what changes the size of an image, an embedding by a weight that has
+	// them.
+	Full
+	Weighs    // 16 bits: a layer that is one product by a parameter
+	Half      // 16 bits: what has products inside
+	Contracts // 16 bits: a product of what the program gives it
 )
 
 // turns finds functions of programs that turn pairs of elements by their places (rotary embeddings): sines and cosines have 32 bits.
