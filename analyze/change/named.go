@@ -133,7 +133,7 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		for i := range named[name] {
 			g, sure := d.meant(&named[name][i].group, name)
 			if stages := d.bySize(&g, name); stages != nil {
-				if sure = false; strings.Contains(strings.ToLower(name), "stage") || d.ofLibrary(&g) && d.ofWhole(&g, name) {
+				if sure = false; strings.Contains(strings.ToLower(name), "stage") || d.ofStages(&g, name) {
 					g = *stages
 				}
 			}
@@ -176,6 +176,11 @@ func (d *draft) choose(kept []keeper, c *Change, names []string) (named map[stri
 			if kept = ways; len(ways) > len(names) {
 				kept = d.outstanding(ways, c, names)
 			}
+		}
+	}
+	if len(names) == 1 && len(kept) > 1 && d.ofOneClass(kept) {
+		if tower := d.tower(kept, names[0]); tower != nil {
+			kept, guessed = []keeper{*tower}, true
 		}
 	}
 	switch {
@@ -253,7 +258,7 @@ func (d *draft) meant(g *group, name string) (list group, sure bool) {
 		return *g, !g.loops || g.outer.most < g.most
 	case strings.Contains(name, "stage"):
 		return *g.outer, !g.loops || g.outer.most < g.most
-	case g.outer.interrupted():
+	case g.outer.interrupted(), g.outer.most < g.most && d.ofStages(g, name):
 		return *g.outer, false
 	}
 	return *g, false

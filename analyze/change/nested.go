@@ -115,6 +115,37 @@ func (d *draft) towers(c *Change, names []string) map[string][]group {
 	return out
 }
 
+// tower is the one of several lists that is of the model which a name is of, of images or of text: a convolution or an embedding comes
+// before it. A name of neither is of text, as models that look at images are named for that. It is nil where that is so of none, or of
+// several.
+func (d *draft) tower(lists []keeper, name string) *keeper {
+	const far = 64 // rows
+	of := map[bool]*keeper{}
+	for i := range lists {
+		first := lists[i].calls[0].rows[0]
+		for row := first - 1; row >= max(first-far, int32(d.warm)); row-- {
+			_, function := d.precision(row)
+			image := d.phase(row) == inProgram && d.convolves(d.t.Lives[row].Stack)
+			if !image && function != "embedding" {
+				continue
+			}
+			if of[image] != nil {
+				return nil
+			}
+			of[image] = &lists[i]
+			break
+		}
+	}
+	image := ofImages(name)
+	if image == nil {
+		if of[true] == nil {
+			return nil
+		}
+		return of[false]
+	}
+	return of[*image]
+}
+
 func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
 // ofImages reports whether a name is of a model of images, or of text; nil for neither.

@@ -417,13 +417,18 @@ func (r *run) inLists(g *group) bool {
 	return false
 }
 
-// ofWhole reports whether a name is of all of a network's stages: one with the way to them, or of a list of lists.
-func (r *run) ofWhole(g *group, name string) bool { return strings.Contains(name, ".") || r.inLists(g) }
-
-// ofLibrary reports whether a list is of a model of transformers' or torchvision's, whose networks with stages have lists of these.
-func (r *run) ofLibrary(g *group) bool {
-	return slices.ContainsFunc(g.around, func(id snapshot.FrameID) bool {
-		file := r.file(id)
-		return strings.HasPrefix(file, "transformers/models/") || strings.HasPrefix(file, "torchvision/models/")
-	})
+// ofStages reports whether a name is likely to be of all stages of a network of a library, where the modules of a list have lists of
+// these: torchvision's lists of lists are features, of transformers' the way to them is named, and those of timm's that are no blocks
+// are of stages, but for layers, whose blocks it checkpoints itself.
+func (r *run) ofStages(g *group, name string) bool {
+	of := func(models string) bool {
+		return slices.ContainsFunc(g.around, func(id snapshot.FrameID) bool { return strings.HasPrefix(r.file(id), models) })
+	}
+	switch last := lastPart(name); {
+	case of("timm/models/"):
+		return last != "layers"
+	case of("torchvision/models/"):
+		return last == "features" && r.inLists(g)
+	}
+	return strings.Contains(name, ".") && of("transformers/models/")
 }
