@@ -134,15 +134,8 @@ func (d *draft) together(lists []keeper) []keeper {
 			out = append(out, k)
 			continue
 		}
-		to := &out[i]
-		to.saved += k.saved
-		to.add(&k.group)
-		if to.outer = clone(to.outer); to.outer != nil && k.outer != nil {
-			to.outer.add(k.outer)
-		}
-		if to.staged = clone(to.staged); to.staged != nil && k.staged != nil {
-			to.staged.add(k.staged)
-		}
+		out[i].saved += k.saved
+		out[i].also = append(out[i].also, k)
 	}
 	return out
 }
@@ -191,21 +184,6 @@ func (d *draft) ofTurns(lists []keeper) *keeper {
 		c.rows = rows
 	}
 	return &out
-}
-
-func clone(g *group) *group {
-	if g == nil {
-		return nil
-	}
-	out := *g
-	return &out
-}
-
-// add takes the calls of another group in, under the numbers that they have there.
-func (g *group) add(other *group) {
-	g.calls = slices.Concat(g.calls, other.calls)
-	byBirth(g.calls)
-	g.most = max(g.most, other.most)
 }
 
 // callsList reports whether a call is of a list of modules.

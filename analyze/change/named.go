@@ -122,6 +122,12 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 	if named == nil {
 		named, _ = d.choose(d.together(kept), c, names)
 		guess = true
+		for name, of := range named {
+			named[name] = slices.Clone(of)
+			for _, k := range of {
+				named[name] = append(named[name], k.also...)
+			}
+		}
 	}
 	if named == nil {
 		return nil, d.ambiguous(c, kept)
@@ -133,7 +139,7 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		for i := range named[name] {
 			g, sure := d.meant(&named[name][i].group, name)
 			if stages := d.bySize(&g, name); stages != nil {
-				if sure = false; strings.Contains(strings.ToLower(name), "stage") || d.ofStages(&g, name) {
+				if sure = false; strings.Contains(strings.ToLower(lastPart(name)), "stage") || d.ofStages(&g, name) {
 					g = *stages
 				}
 			}
@@ -250,13 +256,13 @@ func (d *draft) ambiguous(c *Change, lists []keeper) *RefusedError {
 // between, it is taken for what it goes over.
 func (d *draft) meant(g *group, name string) (list group, sure bool) {
 	switch name = strings.ToLower(name); {
-	case g.staged != nil && strings.Contains(name, "stage") && d.ofOneSize(g, g.staged):
+	case g.staged != nil && strings.Contains(lastPart(name), "stage") && d.ofOneSize(g, g.staged):
 		return *g.staged, false
 	case g.outer == nil:
 		return *g, !g.loops
-	case strings.Contains(name, "block"):
+	case strings.Contains(lastPart(name), "block"):
 		return *g, !g.loops || g.outer.most < g.most
-	case strings.Contains(name, "stage"):
+	case strings.Contains(lastPart(name), "stage"):
 		return *g.outer, !g.loops || g.outer.most < g.most
 	case g.outer.interrupted(), g.outer.most < g.most && d.ofStages(g, name):
 		return *g.outer, false
@@ -519,7 +525,8 @@ func (r *run) calledIn(g *group, descend bool, through func(id snapshot.FrameID)
 // keeper is a group with what its calls keep for backward.
 type keeper struct {
 	group
-	saved int64
+	saved int64    // by those of also, too
+	also  []keeper // lists that are the same of the program's, see together
 }
 
 // mainLists are lists but for those that keep so many times less than another that they are taken for none.

@@ -277,6 +277,10 @@ func (d *draft) numbered(kept []keeper, c *Change, names []string) map[string][]
 		of := found[n-least]
 		if itself := func(m modules) bool { return m.name == name && !m.within }; slices.ContainsFunc(c.modules, itself) {
 			of.group = d.whole(of.group)
+			of.also = slices.Clone(of.also)
+			for i := range of.also {
+				of.also[i].group = d.whole(of.also[i].group)
+			}
 		}
 		out[name] = []keeper{of}
 	}
@@ -314,6 +318,13 @@ func (d *draft) stagesOf(list keeper) (parts []keeper) {
 		part := d.in(&list.group, stages, at)
 		part.outer, part.staged = nil, nil
 		parts = append(parts, keeper{group: part})
+	}
+	for _, other := range list.also {
+		for at, part := range d.stagesOf(other) {
+			if at < len(parts) {
+				parts[at].also = append(parts[at].also, part)
+			}
+		}
 	}
 	return parts
 }
