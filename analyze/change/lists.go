@@ -69,6 +69,7 @@ func (r *run) listsIn(takes func(stack []snapshot.FrameID, depth int) bool) []gr
 // listsBut are the lists but for those of some keys, to which it adds those of lines that call one module, or none that
 // calls others.
 func (r *run) listsBut(single map[string]bool, takes func(stack []snapshot.FrameID, depth int) bool) []group {
+	known := map[string]bool{} // by key, whether the calls of a line are of one module
 	for {
 		before := len(single)
 		groups := r.modules(false, func(stack []snapshot.FrameID, depth int) bool {
@@ -76,8 +77,12 @@ func (r *run) listsBut(single map[string]bool, takes func(stack []snapshot.Frame
 			return takes(stack, depth) && !single[callee+fmt.Sprint(stack[depth:])]
 		})
 		for i := range groups {
-			if groups[i].most < 2 || !groups[i].list {
-				single[groups[i].key] = true
+			g := &groups[i]
+			if one, ok := known[g.key]; !ok || !one {
+				known[g.key] = g.most < 2 || !g.list || r.goesOn(g)
+			}
+			if known[g.key] {
+				single[g.key] = true
 			}
 		}
 		if len(single) == before {
@@ -87,6 +92,44 @@ func (r *run) listsBut(single map[string]bool, takes func(stack []snapshot.Frame
 			return groups
 		}
 	}
+}
+
+// goesOn reports whether the calls of a group are one, in parts: what a line in it calls over and over is through before a later line of
+// that function calls others over and over.
+func (r *run) goesOn(g *group) bool {
+	type called struct {
+		line        snapshot.FrameID
+		first, last int32 // rows
+		several     bool
+	}
+	p := g.calls[0].pass
+	var all []called
+	for _, in := range r.calledIn(g, false, r.contains) {
+		c := called{line: in.around[r.lineAt(in.around, 0)], first: -1, several: in.most > 1}
+		for i := range in.calls {
+			if of := &in.calls[i]; of.pass == p {
+				if c.first < 0 {
+					c.first = of.rows[0]
+				}
+				c.last = of.rows[len(of.rows)-1]
+			}
+		}
+		if c.first >= 0 {
+			all = append(all, c)
+		}
+	}
+	within := func(row int32) int {
+		return slices.IndexFunc(g.calls, func(c instance) bool { return c.rows[0] <= row && row <= c.rows[len(c.rows)-1] })
+	}
+	for _, a := range all {
+		for _, b := range all {
+			if r.functions[a.line] == r.functions[b.line] && r.s.Frames.Get(a.line).Line < r.s.Frames.Get(b.line).Line &&
+				a.last < b.first && within(a.first) != within(a.last) && b.several {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // takeTurns puts the calls together that lists of modules make, which a line calls one after another: where the modules are of
