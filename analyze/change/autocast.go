@@ -119,9 +119,10 @@ func (x *autocast) types() {
 		}
 	}
 	half, last := false, int32(-1) // the last result
-	begun := false                 // a module was called: before that, batches are put together, and averages of weights are made
-	stream := map[int64]bool{}     // by size, whether what a norm is given has 16 bits
-	latest := map[int64]bool{}     // by size, whether the last result has 16 bits
+	// A module was called, if any is: before that, batches are put together, and averages of weights are made.
+	begun := !slices.ContainsFunc(x.forward, func(row int32) bool { return x.around[x.t.Lives[row].Stack] != 0 })
+	stream := map[int64]bool{} // by size, whether what a norm is given has 16 bits
+	latest := map[int64]bool{} // by size, whether the last result has 16 bits
 	powers := x.powers()
 	for _, row := range x.forward {
 		if x.wide[row] || x.masks(row) {
@@ -353,12 +354,16 @@ func (x *autocast) castGiven() {
 			born := max(x.t.Lives[x.products[at].row].Born-1, 0)
 			if n.grad >= 0 && x.products[at].weighs {
 				over := x.nodeOver(n.grad)
-				if c, ok := copies[cmp.Or(x.partOf[n.grad], n.grad)]; ok { // torch.autocast keeps it for another use
+				weight := n.grad
+				if of, ok := x.partOf[weight]; ok {
+					weight = of
+				}
+				if c, ok := copies[weight]; ok { // torch.autocast keeps it for another use
 					made := &x.added[c]
 					made.Born, made.Freed = min(made.Born, born), max(made.Freed, over)
 				} else {
 					x.add(n.grad, born, over).parts = 2
-					copies[cmp.Or(x.partOf[n.grad], n.grad)] = len(x.added) - 1
+					copies[weight] = len(x.added) - 1
 				}
 				x.castAt(n.grad, over)
 				trained[at] = true

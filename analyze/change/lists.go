@@ -264,12 +264,32 @@ func (r *run) calledBy(inner, outer *group) bool {
 func (r *run) layered(g *group) bool {
 	const clearly = 10 // of so many bytes one
 	var layers int64
+	var first [2][]int32 // rows of layers, and of the others
 	for _, in := range r.calledIn(g, false, r.contains) {
-		if !in.list {
+		of := 0
+		if in.list {
+			of = 1
+		} else {
 			layers += r.keeps(&in)
 		}
+		for i := range in.calls {
+			first[of] = append(first[of], in.calls[i].rows[0])
+		}
 	}
-	return layers*clearly >= r.keeps(g)
+	slices.Sort(first[0])
+	slices.Sort(first[1])
+	both := 0 // modules
+	for i := range g.calls {
+		c := &g.calls[i]
+		has := func(rows []int32) bool {
+			at, _ := slices.BinarySearch(rows, c.rows[0])
+			return at < len(rows) && rows[at] <= c.rows[len(c.rows)-1]
+		}
+		if has(first[0]) && has(first[1]) {
+			both++
+		}
+	}
+	return layers*clearly >= r.keeps(g) && 2*both > len(g.calls)
 }
 
 // keeps is how much passes keep of a group.

@@ -109,16 +109,10 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 			kept = parts
 		}
 	}
-	if turns := d.ofTurns(kept); turns != nil && len(names) == 1 {
-		switch at := partOf(names[0]); {
-		case at >= 0 && len(kept) == 2:
-			kept = kept[at : at+1]
-		case at < 0:
-			kept = []keeper{*turns}
-		}
-		guessed = true
+	named, guess := d.ofParts(kept, names), true
+	if named == nil {
+		named, guess = d.choose(kept, c, names)
 	}
-	named, guess := d.choose(kept, c, names)
 	if named == nil {
 		named, _ = d.choose(d.together(kept), c, names)
 		guess = true
@@ -138,18 +132,19 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 	for _, name := range names {
 		for i := range named[name] {
 			g, sure := d.meant(&named[name][i].group, name)
-			if stages := d.bySize(&g, name); stages != nil {
+			list := &named[name][i]
+			if stages := d.bySize(&g, name); stages != nil && g.key == list.key && g.most == list.most {
 				if sure = false; strings.Contains(strings.ToLower(lastPart(name)), "stage") || d.ofStages(&g, name) {
 					g = *stages
 				}
 			}
 			if again := d.comesAgain(&g); g.outer == nil && (again || strings.Contains(name, ".*.") ||
 				g.loops && strings.Contains(strings.ToLower(lastPart(name)), "block")) {
-				if _, inside := d.nest(&g); len(inside) == 1 {
-					times := 1
-					if again {
-						times = g.most
-					}
+				times := 1
+				if again {
+					times = g.most
+				}
+				if _, inside := d.nest(&g); len(inside) == 1 && inside[0].most%times == 0 {
 					g, sure = d.each(inside[0], times), false // what is called several times is all of a network
 				}
 			}
@@ -165,6 +160,28 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		a.assume(OneOfLists)
 	}
 	return out, nil
+}
+
+// ofParts takes the turns of code that calls one module of each of some lists for the modules of a name, or one of two lists for the part
+// of blocks that it is of; nil where lists take no turns, or a name tells them apart.
+func (d *draft) ofParts(lists []keeper, names []string) map[string][]keeper {
+	if len(names) != 1 {
+		return nil
+	}
+	name := names[0]
+	if _, n := numberOf(name); n >= 0 || turn(name) >= 0 || half(name) >= 0 || isOther(name) {
+		return nil
+	}
+	turns, at := d.ofTurns(lists), partOf(name)
+	switch {
+	case turns == nil:
+		return nil
+	case at < 0:
+		return map[string][]keeper{name: {*turns}}
+	case len(lists) == 2:
+		return map[string][]keeper{name: lists[at : at+1]}
+	}
+	return nil
 }
 
 // choose takes lists for those of names, by name, and says whether that is guessed; nil where nothing tells which.
@@ -193,6 +210,9 @@ func (d *draft) choose(kept []keeper, c *Change, names []string) (named map[stri
 	case len(kept) == len(names):
 		named = map[string][]keeper{}
 		for i, name := range names {
+			if at := max(half(name), turn(name)); at >= 0 && len(names) == 2 && at != i {
+				i = at
+			}
 			named[name] = kept[i : i+1]
 		}
 		return named, guessed
@@ -202,26 +222,33 @@ func (d *draft) choose(kept []keeper, c *Change, names []string) (named map[stri
 	return nil, guessed
 }
 
-// comesAgain reports whether the modules of a group are one, which a pass calls several times: what most parameters' gradients are is
-// added to.
+// comesAgain reports whether the modules of a group are one, which a pass calls several times: most gradients are added to of those whose
+// sizes tell, by number and by bytes.
 func (d *draft) comesAgain(g *group) bool {
+	if len(g.calls) == 0 {
+		return false
+	}
 	p := g.calls[0].pass
+	weights := d.weights(p, d.loopOf(p))
 	var all, added int64
+	more := 0 // are added to than are not
 	for row := p.rows.from; row < p.rows.to; row++ {
-		if d.gradient(row) && d.t.Lives[row].Born >= p.begin {
+		if d.gradient(row) && d.t.Lives[row].Born >= p.begin && weights[d.t.Lives[row].Requested] {
+			more--
 			all += d.sizes[row]
 			if _, ok := d.run.parts[row]; ok {
+				more += 2
 				added += d.sizes[row]
 			}
 		}
 	}
-	return 2*added > all
+	return 2*added > all && more > 0
 }
 
 // each numbers the calls of a list anew in each of so many calls of the network that has it.
 func (d *draft) each(list group, times int) group {
 	list.calls = slices.Clone(list.calls)
-	list.most = (list.most + times - 1) / times
+	list.most /= times
 	for i := range list.calls {
 		list.calls[i].ordinal %= list.most
 	}
@@ -382,7 +409,7 @@ func (d *draft) outstanding(kept []keeper, c *Change, names []string) []keeper {
 		}
 		return kept
 	}
-	return slices.DeleteFunc(kept, func(k keeper) bool { return k.saved < least })
+	return slices.DeleteFunc(slices.Clone(kept), func(k keeper) bool { return k.saved < least })
 }
 
 // ofTorchs reports whether the modules of a group are lists of torch's own modules, and of none of the program's.
@@ -448,8 +475,9 @@ func (d *draft) ofOneClass(lists []keeper) bool {
 
 // isOther reports whether a name is of the second of two lists of a module, as blocks_token_only is beside blocks.
 func isOther(name string) bool {
-	name = lastPart(name)
-	return strings.HasPrefix(name, "blocks_") || strings.HasPrefix(name, "layers_")
+	name = strings.ToLower(lastPart(name))
+	_, n := numberOf(name)
+	return n < 0 && (strings.HasPrefix(name, "blocks_") || strings.HasPrefix(name, "layers_"))
 }
 
 // half is which half of a model that reads and then writes a list's name says that it is of: its encoder 0, its decoder 1; -1 for others.

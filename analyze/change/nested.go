@@ -316,6 +316,9 @@ func (d *draft) stagesOf(list keeper) (parts []keeper) {
 	}
 	for at := range stages.most {
 		part := d.in(&list.group, stages, at)
+		if len(part.calls) == 0 {
+			continue // what comes before the first block
+		}
 		part.outer, part.staged = nil, nil
 		parts = append(parts, keeper{group: part})
 	}

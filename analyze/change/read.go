@@ -22,7 +22,7 @@ type run struct {
 	uses  *category.Table
 
 	functions []int32              // by frame, see findFunctions
-	starts    []bool               // by frame, whether a call of its function began with it, from another function
+	starts    []bool               // by frame, whether calls of its function began with it, behind code of other functions
 	stacks    [][]snapshot.FrameID // by stack, its frames of Python; the others lie anywhere between where C++ was recorded too
 	alike     []snapshot.StackID   // by stack, the first with the same frames of Python
 	insides   []snapshot.StackID   // by stack, see findInsides
@@ -341,13 +341,14 @@ func (r *run) summedUp(gradient, over int32) int32 {
 		return -1
 	}
 	begin, given := r.overBefore(r.t.Lives[gradient].Born), false
-	for _, row := range r.addends(sum) {
+	added := r.addends(sum)
+	for _, row := range added {
 		given = given || r.t.Lives[row].Born > begin && r.t.Lives[row].Born < over
 	}
 	if !given {
 		return -1
 	}
-	return r.end(r.addends(sum)[1])
+	return r.end(added[1])
 }
 
 // addends are the two rows that a node of a backward pass added to make another, which go as soon as their sum is there; nil where it
@@ -357,7 +358,7 @@ func (r *run) addends(sum int32) (out []int32) {
 	l := &r.t.Lives[sum]
 	for e := l.Born + 1; e < l.Born+soon && int(e) < len(r.ended) && r.t.Trace.Action(int(e)) != snapshot.Alloc; e++ {
 		row := r.ended[e] - 1
-		if row < 0 || r.t.Lives[row].Requested != l.Requested || r.phase(row) != inBackward {
+		if row < 0 || row == sum || r.t.Lives[row].Requested != l.Requested || r.phase(row) != inBackward {
 			continue
 		}
 		if out = append(out, row); len(out) == both {

@@ -58,16 +58,24 @@ func (r *run) columns() scratchRows {
 			sizes[l.Requested] = sizes[l.Requested] || own
 		}
 	}
+	const soon, ofGroup = 32, 4   // rows, and how many times smaller a gradient of the weights of one group is
+	ofGroups := map[int64]int32{} // by size, the last row that may be of a group of a convolution's, which come one after another
 	for row := int32(r.warm); int(row) < len(r.t.Lives); row++ {
 		l := &r.t.Lives[row]
-		const ofGroup = 4 // times less: a gradient of the weights of one group, which are put together in the end
 		switch {
 		case r.phase(row) != inBackward:
-		case sizes[l.Requested] && r.aloneBut(row, ofGroup):
+		case sizes[l.Requested] && r.alone(row):
 			add(row, true)
-			for other := row + 1; int(other) < len(r.t.Lives) && r.t.Lives[other].Born < l.GivenUp(); other++ {
-				out.own[other] = true
+		case sizes[l.Requested] && r.aloneBut(row, ofGroup):
+			if before, ok := ofGroups[l.Requested]; ok && row-before <= soon {
+				for _, column := range []int32{before, row} {
+					add(column, true)
+					for of := column + 1; int(of) < len(r.t.Lives) && r.t.Lives[of].Born < r.end(column); of++ {
+						out.own[of] = !r.gradient(of) // a part of the gradients, which are put together in the end
+					}
+				}
 			}
+			ofGroups[l.Requested] = row
 		case !r.alone(row):
 		case r.convolves(l.Stack) || len(out.library) > 0 && l.Passing() && l.Requested%512 != 0 && l.Requested > least:
 			add(row, len(out.library) == 0)

@@ -344,13 +344,15 @@ func (d *draft) bySize(g *group, name string) *group {
 		was := size
 		if size = d.t.Lives[result].Requested; len(out.calls) > 0 && c.ordinal > 0 && c.pass == out.calls[len(out.calls)-1].pass {
 			stage := &out.calls[len(out.calls)-1]
-			between := d.rowsIn(stage.rows[len(stage.rows)-1]+1, c.rows[0])
+			between := d.rowsUnder(g, stage.rows[len(stage.rows)-1]+1, c.rows[0])
 			if size == was {
-				stage.rows = slices.Concat(stage.rows, between, c.rows)
+				stage.rows = append(append(stage.rows, between...), c.rows...)
 				continue
 			}
+			if len(between) > 0 {
+				c.depth = len(d.stack(d.code(between[0]))) - len(g.around)
+			}
 			c.rows = slices.Concat(between, c.rows)
-			c.depth = d.depthAt(stage, c.rows[0])
 		}
 		c.rows = slices.Clone(c.rows)
 		out.calls = append(out.calls, c)
@@ -363,7 +365,7 @@ func (d *draft) bySize(g *group, name string) *group {
 
 // ofOneSize reports whether the results of blocks that are of one stage have one size.
 func (d *draft) ofOneSize(blocks, stages *group) bool {
-	sizes := map[int]int64{} // by stage, of the last pass
+	sizes := map[int]int64{} // by the stage's call
 	at := -1
 	for i := range blocks.calls {
 		c := &blocks.calls[i]
@@ -383,10 +385,11 @@ func (d *draft) ofOneSize(blocks, stages *group) bool {
 	return true
 }
 
-// rowsIn are the rows from one up to another that the program allocates.
-func (d *draft) rowsIn(from, to int32) (out []int32) {
+// rowsUnder are the rows from one up to another that the line of a group allocates.
+func (d *draft) rowsUnder(g *group, from, to int32) (out []int32) {
 	for row := from; row < to; row++ {
-		if d.phase(row) == inProgram {
+		stack := d.stack(d.code(row))
+		if at := len(stack) - len(g.around); at > 0 && d.phase(row) == inProgram && slices.Equal(stack[at:], g.around) {
 			out = append(out, row)
 		}
 	}

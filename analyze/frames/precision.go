@@ -39,6 +39,8 @@ func PrecisionOf(file, name string) Precision {
 		return Half
 	case file == "functional.py" && name == "einsum":
 		return Contracts
+	case (file == "functional.py" || file == "_tensor.py") && name == "norm":
+		return Full
 	case strings.HasPrefix(file, "distributions/"), file == "_tensor.py" && name == "wrapped": // powers
 		return Full
 	case file != "nn/functional.py":
