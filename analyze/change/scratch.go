@@ -66,12 +66,12 @@ func (r *run) columns() scratchRows {
 		case r.phase(row) != inBackward:
 		case sizes[l.Requested] && r.alone(row):
 			add(row, true)
-		case sizes[l.Requested] && r.aloneBut(row, ofGroup):
+		case sizes[l.Requested] && r.aloneBut(row, ofGroup) && r.collects(row):
 			if before, ok := ofGroups[l.Requested]; ok && row-before <= soon {
 				for _, column := range []int32{before, row} {
 					add(column, true)
 					for of := column + 1; int(of) < len(r.t.Lives) && r.t.Lives[of].Born < r.end(column); of++ {
-						out.own[of] = !r.gradient(of) // a part of the gradients, which are put together in the end
+						out.own[of] = !r.gradient(of) // a part of the gradients
 					}
 				}
 			}
@@ -82,6 +82,17 @@ func (r *run) columns() scratchRows {
 		}
 	}
 	return out
+}
+
+// collects reports whether what is made while a row is there stays behind it, as parts of gradients do, which are put together in the end.
+func (r *run) collects(row int32) bool {
+	end := r.end(row)
+	for of := row + 1; int(of) < len(r.t.Lives) && r.t.Lives[of].Born < end; of++ {
+		if r.end(of) <= end && !r.is(of, category.Workspace) && !r.scratch(of) {
+			return false
+		}
+	}
+	return true
 }
 
 // convolves reports whether a convolution allocates, and nothing that it calls in Python.
