@@ -32,12 +32,16 @@ func (d *draft) checkpoint(calls []instance, all bool, e *Applied) {
 		// Where a request fails in backward, the call that is next is taken for the one whose turn it is.
 		next := i+1 == len(calls) || calls[i+1].pass != c.pass || parts[i+1].first < c.pass.stop
 		x.back = !c.pass.open && (x.first < c.pass.stop || next)
-		if i > 0 && calls[i-1].pass == c.pass && calls[i-1].ordinal+1 == c.ordinal && before.out >= 0 {
-			// The checkpoint refers to what goes in.
-			for _, in := range d.between(&calls[i-1], c, &before, &x) {
-				if d.end(in) < x.last {
-					d.ends[in] = x.last
-				}
+		var given []int32 // the checkpoint refers to what goes in
+		switch {
+		case i > 0 && calls[i-1].pass == c.pass && calls[i-1].ordinal+1 == c.ordinal && before.out >= 0:
+			given = d.between(&calls[i-1], c, &before, &x)
+		case c.ordinal == 0:
+			given = d.given(c, &x)
+		}
+		for _, in := range given {
+			if d.end(in) < x.last {
+				d.ends[in] = x.last
 			}
 		}
 		d.recompute(c, &x, e)
@@ -169,6 +173,23 @@ func (d *draft) between(c, next *instance, x, of *part) []int32 {
 		return []int32{last}
 	}
 	return out
+}
+
+// given is what goes into the first call of a list, where backward needs it for nothing else: what the program made last before it, and
+// lets go of in it; none where it is not known.
+func (d *draft) given(c *instance, of *part) []int32 {
+	const far = 16 // rows
+	begins, over := d.t.Lives[c.rows[0]].Born, d.returned(c.rows[len(c.rows)-1])
+	for row := c.rows[0] - 1; row >= max(c.rows[0]-far, c.pass.rows.from); row-- {
+		switch end := d.end(row); {
+		case d.phase(row) != inProgram || d.drop[row] || end <= begins || d.byproduct(row) || d.sizes[row]*small < d.sizes[c.rows[0]]:
+		case d.saved(c.pass, row) && end > of.start && end < of.last:
+			return nil // it is there
+		case end <= over:
+			return []int32{row}
+		}
+	}
+	return nil
 }
 
 func difference(a, b int64) int64 { return max(a-b, b-a) }
