@@ -43,8 +43,12 @@ func (d *draft) nested(c *Change, names []string, refuse refusal) (lists map[str
 	for _, name := range names {
 		outer, at := through(name)
 		list, inside := d.nest(&nests[slices.Index(outers, outer)].group)
-		if at >= list.most {
-			return nil, false, refuse(TooFew, list.line, fmt.Sprint(list.most))
+		beyond := func(other string) bool { of, n := through(other); return of == outer && n >= list.most }
+		if slices.ContainsFunc(names, beyond) {
+			if at = d.ranked(names, outer, list, inside, at); at < 0 {
+				return nil, false, refuse(TooFew, list.line, fmt.Sprint(list.most))
+			}
+			guessed = true
 		}
 		for i := range inside {
 			if g := d.in(&inside[i], list, at); len(g.calls) > 0 {
@@ -57,6 +61,27 @@ func (d *draft) nested(c *Change, names []string, refuse refusal) (lists map[str
 		guessed = guessed || list.loops
 	}
 	return lists, guessed, nil
+}
+
+// ranked is which module of a list a number means, where some are beyond it, and names have as many numbers of that list as it has modules
+// with lists: others are between them that call none, as those that merge patches. It is -1 where they have not.
+func (d *draft) ranked(names []string, outer string, list *group, inside []group, at int) int {
+	var numbers, with []int
+	for _, name := range names {
+		if of, n := through(name); of == outer && !slices.Contains(numbers, n) {
+			numbers = append(numbers, n)
+		}
+	}
+	for n := range list.most {
+		if slices.ContainsFunc(inside, func(in group) bool { return len(d.in(&in, list, n).calls) > 0 }) {
+			with = append(with, n)
+		}
+	}
+	if len(numbers) < 2 || len(numbers) != len(with) {
+		return -1
+	}
+	slices.Sort(numbers)
+	return with[slices.Index(numbers, at)]
 }
 
 // through is the list that a name goes through, and the module of it; "" for a name that goes through none, or several.
