@@ -163,7 +163,7 @@ func (d *draft) ofBatch(row int32) bool {
 	case category.Parameter, category.OptimizerState, category.Workspace, category.Communication:
 		return false
 	}
-	return d.phase(row) != inOptimizer && !d.scratch(row) && !d.reweighs[d.t.Lives[row].Stack]
+	return d.phase(row) != inOptimizer && !d.scratch(row) && !d.ofParameters(row)
 }
 
 // pile has the gradient of the passes before there from the beginning of one, unless that is put in, and has the one

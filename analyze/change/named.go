@@ -138,7 +138,9 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 					g = *stages
 				}
 			}
-			if again := d.comesAgain(&g); g.outer == nil && (again || strings.Contains(name, ".*.") ||
+			inList := strings.Contains(name, ".*.")
+			sure = sure && !inList
+			if again := d.comesAgain(&g); g.outer == nil && (again || inList ||
 				g.loops && strings.Contains(strings.ToLower(lastPart(name)), "block")) {
 				times := 1
 				if again {

@@ -248,6 +248,29 @@ func (r *run) gradient(row int32) bool {
 	return c == category.Gradient && trust > category.Low && !r.brief[row]
 }
 
+// ofParameters reports whether a row is made of parameters alone, as torch's parametrizations make weights, and programs that have a batch
+// norm standardize them, right before the same function goes on to its convolution.
+func (r *run) ofParameters(row int32) bool {
+	l := &r.t.Lives[row]
+	if r.reweighs[l.Stack] {
+		return true
+	}
+	_, function := r.precision(row)
+	own := r.stack(r.code(row))
+	if function != "batch_norm" || !r.parameters[l.Requested] || len(own) < 2 || frames.Of(r.s, own[1]).IsLibrary() {
+		return false
+	}
+	next := row + 1
+	for int(next) < len(r.t.Lives) && r.code(next) == r.code(row) {
+		next++
+	}
+	if int(next) == len(r.t.Lives) {
+		return false
+	}
+	behind := r.stack(r.code(next))
+	return len(behind) == len(own)-1 && r.functions[behind[0]] == r.functions[own[1]] && slices.Equal(behind[1:], own[2:])
+}
+
 // findBrief finds what a pass makes and lets go of before other code allocates, where gradients stay. What goes behind all that the pass
 // makes are gradients, too, where most do: an optimizer that allocates nothing stepped in between.
 func (r *run) findBrief() {
@@ -418,7 +441,7 @@ func (r *run) ofScale(gradient, scaled int32) bool {
 func (r *run) weights(p *pass, first int32) map[int64]bool {
 	out := r.gradientSizes(p)
 	for row := p.rows.from; row < p.rows.to; row++ {
-		if l := &r.t.Lives[row]; r.phase(row) == inProgram && l.Born >= first && !r.reweighs[l.Stack] {
+		if l := &r.t.Lives[row]; r.phase(row) == inProgram && l.Born >= first && !r.ofParameters(row) {
 			delete(out, l.Requested)
 		}
 	}

@@ -48,7 +48,7 @@ const (
 // peak. One that is not listed was within sure where the layout did not matter.
 var doubts = map[Kind]Doubt{
 	Accumulate: {Kind: Kernels, below: 0.06, above: 0.02}, // below where sizes go with the square of the batch
-	DType:      {Kind: Types, below: 0.06, above: 0.20},
+	DType:      {Kind: Types, below: 0.10, above: 0.25},
 	InBackward: {Kind: Strategy, below: 0.03, above: 0.07},
 	NoGrad:     {Kind: Frees, below: 0.03, above: 0.03},
 	Zero:       {Kind: Strategy, below: 0.035, above: 0.035},
