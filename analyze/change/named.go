@@ -147,7 +147,7 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 					times = g.most
 				}
 				if _, inside := d.nest(&g); len(inside) == 1 && inside[0].most%times == 0 {
-					g, sure = d.each(inside[0], times), false // what is called several times is all of a network
+					g, sure = inside[0].each(times), false // what is called several times is all of a network
 				}
 			}
 			if c.itself(name) {
@@ -248,13 +248,12 @@ func (d *draft) comesAgain(g *group) bool {
 }
 
 // each numbers the calls of a list anew in each of so many calls of the network that has it.
-func (d *draft) each(list group, times int) group {
-	list.calls = slices.Clone(list.calls)
-	list.most /= times
-	for i := range list.calls {
-		list.calls[i].ordinal %= list.most
+func (g group) each(times int) group {
+	g.calls = slices.Clone(g.calls)
+	for i := range g.calls {
+		g.calls[i].ordinal %= g.most / times
 	}
-	return list
+	return g
 }
 
 // takenFor says that the modules of a group are taken for those of a name.

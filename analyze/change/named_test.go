@@ -161,6 +161,17 @@ func TestNumbers(t *testing.T) {
 		{"llama_ffn", "layers.3.feed_forward", 0, change.NoModules},
 		{"simcse_visual", "visual.resblocks.*", 5, ""},
 		{"simcse_visual", "text.resblocks.*,visual.resblocks.*", 10, ""},
+		{"clip_text", "transformer.resblocks.*", 6, ""},
+		{"clip_text", "visual.transformer.resblocks.*", 6, ""},
+		{"rwkv_ckpt_att", "blocks.*", 4, ""},
+		{"rwkv_ckpt_att", "blocks.1", 1, ""},
+		{"byol_ckpt", "layer1.*,layer2.*", 8, ""},
+		{"byol_ckpt", "layer3.*", 4, ""},
+		{"lit_gpt2_ck", "transformer.h.*", 16, ""},
+		{"mae_ckpt_enc_accum", "blocks.*", 8, ""},
+		{"mae_ckpt_enc_accum", "decoder_blocks.*", 4, ""},
+		{"cyclegan_ckpt", "res_blocks.*", 36, ""},
+		{"swin_blocks_amp", "features.1.*,features.3.*,features.5.*,features.7.*", 12, ""},
 	} {
 		a, err := change.Ask(t.Context(), input(t, lab+c.file+".pickle.xz"), []change.Change{parse(t, "checkpoint="+c.asked)})
 		var no *change.RefusedError

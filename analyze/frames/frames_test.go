@@ -26,6 +26,8 @@ func TestClassify(t *testing.T) {
 		{"/home/me/serve.py", "alloc_kv_cache", frames.User, frames.None, frames.KVCache, frames.LoadsModel},
 		{torch + "utils/_contextlib.py", "decorate_context", frames.Library, frames.Wrapper, frames.WithoutGrad, 0},
 		{torch + "utils/_contextlib.py", "no_grad", frames.Library, frames.Wrapper, frames.WithoutGrad, 0},
+		{torch + "nn/utils/parametrizations.py", "forward", frames.Library, frames.None, frames.Reweighs, 0},
+		{torch + "nn/utils/rnn.py", "pad_sequence", frames.Library, frames.None, 0, frames.Reweighs},
 		{torch + "utils/_contextlib.py", "enable_grad", frames.Library, frames.Wrapper, 0, frames.WithoutGrad},
 		{torch + "nn/modules/module.py", "_call_impl", frames.Plumbing, frames.ModuleCall, 0, frames.CallsOn},
 		{torch + "nn/modules/module.py", "_wrapped_call_impl", frames.Plumbing, frames.ModuleWrapper, frames.Python, 0},

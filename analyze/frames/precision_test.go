@@ -23,6 +23,14 @@ func TestPrecisionOf(t *testing.T) {
 		{torch + "nn/functional.py", "log_softmax", frames.Full},
 		{torch + "nn/functional.py", "interpolate", frames.Full},
 		{torch + "nn/functional.py", "gelu", frames.AsGiven},
+		{torch + "functional.py", "norm", frames.Full},
+		{torch + "_tensor.py", "wrapped", frames.Full},
+		{torch + "_tensor.py", "__rsub__", frames.AsGiven},
+		{torch + "distributions/normal.py", "log_prob", frames.Full},
+		{"/home/me/model.py", "apply_rotary_emb", frames.Full},
+		{"/home/me/model.py", "apply_rope", frames.Full},
+		{"/home/me/model.py", "rotate_half", frames.AsGiven},
+		{"/home/me/model.py", "europe_only", frames.AsGiven},
 		{"/home/me/nn/functional.py", "layer_norm", frames.AsGiven},
 	} {
 		if got := frames.PrecisionOf(c.file, c.name); got != c.want {
