@@ -210,9 +210,15 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 	trained := d.trainedFrom(where)
 	const several = 2
 	kept, gather := d.keptByProgram(where), map[gathered]int{}
+	others := map[made][]int32{} // events
 	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
-		if where.depth(d.t.Lives[row].Stack) >= 0 {
+		if l := &d.t.Lives[row]; where.depth(l.Stack) >= 0 {
 			gather[d.gathered(row)]++
+		} else if d.phase(row) == inProgram {
+			if function := d.maker(d.stack(l.Stack)); function != 0 {
+				of := made{function, l.Requested}
+				others[of] = append(others[of], l.Born)
+			}
 		}
 	}
 	for row := int32(d.warm); int(row) < len(d.t.Lives) && ctx.Err() == nil; row++ {
@@ -231,8 +237,12 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 		if within && d.until(row, end) {
 			e.count(d.run, row)
 			gone[row] = true
-			if d.insides[d.t.Lives[row].Stack] == 0 && gather[d.gathered(row)] > several {
-				e.mayEnd(row, end, was) // where a list has them, too
+			// A list may have them, too: what the code makes itself, or what blocks give and its caller makes something of that size of.
+			of := others[made{d.maker(own[at:]), d.t.Lives[row].Requested}]
+			next, _ := slices.BinarySearch(of, end)
+			read := d.sums(row, len(own)-1) && next < len(of) && of[next] < was
+			if gather[d.gathered(row)] > several && (d.insides[d.t.Lives[row].Stack] == 0 || read) {
+				e.mayEnd(row, end, was)
 			}
 			if of := d.cloneOf(row); of >= 0 {
 				d.drop[row] = true
@@ -245,6 +255,25 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 		d.noGradients(&d.passes[i], gone, e)
 	}
 	d.noLoss(where, gone, e)
+}
+
+// made is what a function makes itself, of a size in requested bytes.
+type made struct {
+	function int32
+	size     int64
+}
+
+// maker is the function of the program's that makes what frames allocate, and no module that it calls; 0 for none.
+func (r *run) maker(stack []snapshot.FrameID) int32 {
+	for depth, id := range stack {
+		switch c := frames.Of(r.s, id); {
+		case c.IsModuleCall():
+			return 0
+		case !c.IsLibrary() && r.isCode(stack, depth):
+			return r.functions[id]
+		}
+	}
+	return 0
 }
 
 // keepsNothing reports whether a frame is of what runs a function without autograd.
