@@ -26,8 +26,8 @@ func (r *run) outerLists() []group {
 
 // listsIn are the lists of lines that a filter takes.
 func (r *run) listsIn(takes func(stack []snapshot.FrameID, depth int) bool) []group {
-	single := map[string]bool{}
-	groups := r.listsBut(single, takes)
+	single, known := map[string]bool{}, map[string]bool{}
+	groups := r.listsBut(single, known, takes)
 	for i := range groups {
 		outer, but := groups[i], maps.Clone(single)
 		stages, inner := r.stages(&outer), false
@@ -47,7 +47,7 @@ func (r *run) listsIn(takes func(stack []snapshot.FrameID, depth int) bool) []gr
 		}
 		for k := 0; k >= 0; {
 			but[outer.key] = true
-			within := r.listsBut(but, takes)
+			within := r.listsBut(but, known, takes)
 			if k = slices.IndexFunc(within, same); k >= 0 {
 				if outer = within[k]; r.contains(outer.around[0]) {
 					groups[i], groups[i].outer, inner = outer, stages, true
@@ -66,10 +66,9 @@ func (r *run) listsIn(takes func(stack []snapshot.FrameID, depth int) bool) []gr
 	return groups
 }
 
-// listsBut are the lists but for those of some keys, to which it adds those of lines that call one module, or none that
-// calls others.
-func (r *run) listsBut(single map[string]bool, takes func(stack []snapshot.FrameID, depth int) bool) []group {
-	known := map[string]bool{} // by key, whether the calls of a line are of one module
+// listsBut are the lists but for those of some keys, to which it adds those of lines that call one module, or none that calls others.
+// Whether the calls of a key are of one module, see goesOn, is looked at once.
+func (r *run) listsBut(single, known map[string]bool, takes func(stack []snapshot.FrameID, depth int) bool) []group {
 	for {
 		before := len(single)
 		groups := r.modules(false, func(stack []snapshot.FrameID, depth int) bool {
@@ -78,10 +77,11 @@ func (r *run) listsBut(single map[string]bool, takes func(stack []snapshot.Frame
 		})
 		for i := range groups {
 			g := &groups[i]
-			if one, ok := known[g.key]; !ok || !one {
-				known[g.key] = g.most < 2 || !g.list || r.goesOn(g)
+			several := g.most > 1 && g.list
+			if _, ok := known[g.key]; !ok && several {
+				known[g.key] = r.goesOn(g)
 			}
-			if known[g.key] {
+			if !several || known[g.key] {
 				single[g.key] = true
 			}
 		}

@@ -67,38 +67,15 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		}
 		return lists, nil
 	}
-	all := d.keeping(d.lists())
 	everything := slices.Equal(names, []string{everyList})
-	if len(all) == 0 && !everything {
-		all = d.keeping(d.outerLists())
-	}
-	kept := mainLists(slices.Clone(all))
-	if len(kept) < len(names) && len(names) == len(all) {
-		kept = all // small ones, too
-	}
-	guessed := false
-	if len(names) == 1 && len(all) == 2 && isOther(names[0]) && d.ofOneModule(all) {
-		kept, guessed = all[1:], true
-	}
-	if len(kept) == 0 {
+	kept, guessed := d.candidates(names, everything)
+	switch {
+	case len(kept) == 0:
 		return nil, refuse(NoModules)
-	}
-	if slices.ContainsFunc(c.modules, modules.isEnd) {
+	case slices.ContainsFunc(c.modules, modules.isEnd):
 		return nil, refuse(NoName)
-	}
-	if out := map[string][]group{}; everything {
-		for i := range kept {
-			g := kept[i].group
-			if g.bodies != nil {
-				g.calls, g.most = g.bodies, 0
-				d.number(&g)
-			}
-			out[everyList] = append(out[everyList], g)
-			if g.loops || g.bodies != nil {
-				a.assumeOnce(OneOfLists)
-			}
-		}
-		return out, nil
+	case everything:
+		return map[string][]group{everyList: d.allOf(kept, a)}, nil
 	}
 	if at := partOf(names[0]); at >= 0 && len(names) == 1 {
 		parts := d.partsOf(kept, at)
@@ -114,44 +91,18 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		named, guess = d.choose(kept, c, names)
 	}
 	if named == nil {
-		named, _ = d.choose(d.together(kept), c, names)
-		guess = true
-		for name, of := range named {
-			named[name] = slices.Clone(of)
-			for _, k := range of {
-				named[name] = append(named[name], k.also...)
-			}
-		}
+		named, guess = d.chooseTogether(kept, c, names), true
 	}
 	if named == nil {
 		return nil, d.ambiguous(c, kept)
 	}
 	guessed = guessed || guess
-	all = kept
 	out := map[string][]group{}
 	for _, name := range names {
 		for i := range named[name] {
-			g, sure := d.meant(&named[name][i].group, name)
-			list := &named[name][i]
-			if stages := d.bySize(&g, name); stages != nil && g.key == list.key && g.most == list.most {
-				if sure = false; strings.Contains(strings.ToLower(lastPart(name)), "stage") || d.ofStages(&g, name) {
-					g = *stages
-				}
-			}
-			inList := strings.Contains(name, ".*.")
-			sure = sure && !inList
-			if again := d.comesAgain(&g); g.outer == nil && (again || inList ||
-				g.loops && strings.Contains(strings.ToLower(lastPart(name)), "block")) {
-				times := 1
-				if again {
-					times = g.most
-				}
-				if _, inside := d.nest(&g); len(inside) == 1 && inside[0].most%times == 0 {
-					g, sure = inside[0].each(times), false // what is called several times is all of a network
-				}
-			}
+			g, sure := d.modulesOf(&named[name][i].group, name)
 			if c.itself(name) {
-				g, sure = d.outermost(g, all), false
+				g, sure = d.outermost(g, kept), false
 			}
 			guessed = guessed || !sure
 			out[name] = append(out[name], g)
@@ -162,6 +113,60 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		a.assume(OneOfLists)
 	}
 	return out, nil
+}
+
+// candidates are the lists that names may be of, and whether that is guessed: those that keep little are none, unless there are as many
+// names as lists, or one name is of the second of two.
+func (d *draft) candidates(names []string, everything bool) (kept []keeper, guessed bool) {
+	all := d.keeping(d.lists())
+	if len(all) == 0 && !everything {
+		all = d.keeping(d.outerLists())
+	}
+	if len(names) == 1 && len(all) == 2 && isOther(names[0]) && d.ofOneModule(all) {
+		return all[1:], true
+	}
+	if kept = mainLists(slices.Clone(all)); len(kept) < len(names) && len(names) == len(all) {
+		return all, false
+	}
+	return kept, false
+}
+
+// allOf are the modules of all lists, or the turns of the loops that those have.
+func (d *draft) allOf(lists []keeper, a *Applied) (out []group) {
+	for i := range lists {
+		g := lists[i].group
+		if g.bodies != nil {
+			g.calls, g.most = g.bodies, 0
+			d.number(&g)
+		}
+		out = append(out, g)
+		if g.loops || g.bodies != nil {
+			a.assumeOnce(OneOfLists)
+		}
+	}
+	return out
+}
+
+// modulesOf are the modules of a list that a name means: the list's own, stages of it, or those of a list in it; and whether that is sure.
+func (d *draft) modulesOf(list *group, name string) (g group, sure bool) {
+	last, inList := strings.ToLower(lastPart(name)), strings.Contains(name, ".*.")
+	g, sure = d.meant(list, name)
+	if stages := d.bySize(&g, name); stages != nil && g.key == list.key && g.most == list.most {
+		if sure = false; strings.Contains(last, "stage") || d.ofStages(&g, name) {
+			g = *stages
+		}
+	}
+	again := d.comesAgain(&g) // then it is all of a network
+	if g.outer == nil && (again || inList || g.loops && strings.Contains(last, "block")) {
+		times := 1
+		if again {
+			times = g.most
+		}
+		if _, inside := d.nest(&g); len(inside) == 1 && inside[0].most%times == 0 {
+			g, sure = inside[0].each(times), false
+		}
+	}
+	return g, sure && !inList
 }
 
 // ofParts takes the turns of code that calls one module of each of some lists for the modules of a name, or one of two lists for the part
@@ -188,7 +193,7 @@ func (d *draft) ofParts(lists []keeper, names []string) map[string][]keeper {
 
 // choose takes lists for those of names, by name, and says whether that is guessed; nil where nothing tells which.
 func (d *draft) choose(kept []keeper, c *Change, names []string) (named map[string][]keeper, guessed bool) {
-	all := slices.Clone(kept)
+	all := kept
 	if named = d.numbered(kept, c, names); named != nil {
 		if len(named) == 0 {
 			return nil, true
@@ -211,9 +216,11 @@ func (d *draft) choose(kept []keeper, c *Change, names []string) (named map[stri
 	switch {
 	case len(kept) == len(names):
 		named = map[string][]keeper{}
+		way := func(name string) int { return max(half(name), turn(name)) }
+		back := len(names) == 2 && way(names[0]) == 1 && way(names[1]) == 0
 		for i, name := range names {
-			if at := max(half(name), turn(name)); at >= 0 && len(names) == 2 && at != i {
-				i = at
+			if back {
+				i = 1 - i
 			}
 			named[name] = kept[i : i+1]
 		}
@@ -222,6 +229,18 @@ func (d *draft) choose(kept []keeper, c *Change, names []string) (named map[stri
 		return map[string][]keeper{names[0]: kept}, guessed
 	}
 	return nil, guessed
+}
+
+// chooseTogether is choose for lists of which some are one of the program's; nil where nothing tells which.
+func (d *draft) chooseTogether(kept []keeper, c *Change, names []string) map[string][]keeper {
+	named, _ := d.choose(d.together(kept), c, names)
+	for name, of := range named {
+		named[name] = slices.Clone(of)
+		for _, k := range of {
+			named[name] = append(named[name], k.also...)
+		}
+	}
+	return named
 }
 
 // comesAgain reports whether the modules of a group are one, which a pass calls several times: most gradients are added to of those whose
