@@ -67,8 +67,7 @@ func (r *run) returns(first, last, now snapshot.FrameID, stack snapshot.StackID)
 	on := r.s.Frames.Get(last).Line - r.s.Frames.Get(now).Line
 	inside := r.stack(stack)
 	inside = inside[:slices.Index(inside, now)]
-	calls := slices.ContainsFunc(inside, func(id snapshot.FrameID) bool { return frames.Of(r.s, id).IsModuleCall() })
-	return on > longStatement || on > 0 && calls
+	return on > longStatement || on > 0 && r.callsModule(inside)
 }
 
 // restarts reports whether code goes back to a line of a function that other calls of it begin with, which calls a layer there: blocks

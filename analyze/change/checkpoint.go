@@ -215,8 +215,7 @@ const small = 1024
 func (d *draft) parts(c *instance) (x part) {
 	p := c.pass
 	lives := d.t.Lives
-	x = part{over: lives[c.rows[len(c.rows)-1]].Born, start: p.begin - 1, last: -1}
-	x.out = d.resultOf(c)
+	x = part{out: d.resultOf(c), over: lives[c.rows[len(c.rows)-1]].Born, start: p.begin - 1, last: -1}
 	first := p.end
 	for _, row := range c.rows {
 		if row != x.out && !d.drop[row] && d.saved(p, row) {

@@ -210,7 +210,7 @@ func (d *draft) ofTurns(lists []keeper) *keeper {
 	out.calls, out.outer, out.staged = slices.Clone(out.calls), nil, nil
 	at := d.lineOfModule(out.around)
 	outside, function := out.around[at+1:], d.functions[out.around[at]]
-	goesOn := func(row int32) bool {
+	ofFunction := func(row int32) bool {
 		stack := d.stack(d.code(row))
 		line := len(stack) - len(outside) - 1
 		return d.phase(row) == inProgram && line >= 0 && d.functions[stack[line]] == function && slices.Equal(stack[line+1:], outside)
@@ -221,7 +221,7 @@ func (d *draft) ofTurns(lists []keeper) *keeper {
 		if i+1 < len(out.calls) && out.calls[i+1].pass == c.pass {
 			to = out.calls[i+1].rows[0]
 		}
-		for row := c.rows[0]; row < to && (goesOn(row) || d.phase(row) == inNothing); row++ {
+		for row := c.rows[0]; row < to && (ofFunction(row) || d.phase(row) == inNothing); row++ {
 			rows = append(rows, row)
 		}
 		c.rows = rows

@@ -8,14 +8,11 @@ import (
 	"github.com/snapana/snapana/fixtures/build"
 )
 
-var ofModel, ofMain = []string{"/app/model.py:7:forward"}, []string{"/app/train.py:9:main"}
-
 // blockAt keeps what a block of two convolutions does, called from a line of the model, whose code begins at a line of its own.
 func blockAt(d *build.Device, line, own int, n int64) (kept []*build.Block) {
 	for _, inner := range []string{"1", "2"} {
-		d.Stack = build.NewStack(slices.Concat([]string{torch + "nn/modules/conv.py:" + inner + ":forward"}, called,
-			[]string{fmt.Sprintf("/app/block.py:%d:forward", own)}, called, []string{fmt.Sprintf("/app/model.py:%d:forward", line)},
-			called, []string{"/app/train.py:9:main"})...)
+		d.Stack = inModel(fmt.Sprint(line), slices.Concat(ofTorch("nn/modules/conv.py:"+inner+":forward"),
+			[]string{fmt.Sprintf("/app/block.py:%d:forward", own)}, called)...)
 		kept = append(kept, d.Alloc(n))
 	}
 	return kept
@@ -75,12 +72,12 @@ func TestStem(t *testing.T) {
 							if stage == 0 {
 								own, n = nil, stem
 							}
-							d.Stack = build.NewStack(slices.Concat([]string{torch + "nn/modules/conv.py:9:forward"}, own, called,
-								[]string{torch + "nn/modules/container.py:250:forward"}, called, ofModel, called, ofMain)...)
+							d.Stack = inModel("7", slices.Concat([]string{torch + "nn/modules/conv.py:9:forward"}, own, called,
+								ofTorch("nn/modules/container.py:250:forward"))...)
 							kept = append(kept, d.Alloc(n))
 						}
 					}
-					d.Stack = build.NewStack(slices.Concat([]string{"/app/model.py:8:forward"}, called, ofMain)...)
+					d.Stack = inModel("8")
 					kept = append(kept, d.Alloc(1<<20))
 				}
 				backward(d, kept, 1<<20)
@@ -102,13 +99,12 @@ func TestTied(t *testing.T) {
 			for range 4 {
 				for range 2 {
 					for _, line := range []string{"1", "2"} {
-						d.Stack = build.NewStack(slices.Concat([]string{torch + "nn/modules/conv.py:9:forward"}, called,
-							[]string{"/app/sub.py:" + line + ":forward"}, called, []string{"/app/block.py:5:forward"}, called,
-							ofModel, called, ofMain)...)
+						d.Stack = inModel("7", slices.Concat(ofTorch("nn/modules/conv.py:9:forward"),
+							[]string{"/app/sub.py:" + line + ":forward"}, called, []string{"/app/block.py:5:forward"}, called)...)
 						kept = append(kept, d.Alloc(4<<20))
 					}
 				}
-				d.Stack = build.NewStack(slices.Concat([]string{"/app/block.py:8:forward"}, called, ofModel, called, ofMain)...)
+				d.Stack = inModel("7", slices.Concat([]string{"/app/block.py:8:forward"}, called)...)
 				kept = append(kept, d.Alloc(7<<20), d.Alloc(7<<20))
 			}
 			d.Stack = engine
@@ -145,8 +141,7 @@ func TestUnfolded(t *testing.T) {
 			for range 3 {
 				var kept []*build.Block
 				for range 4 {
-					d.Stack = build.NewStack(slices.Concat([]string{torch + "nn/modules/conv.py:9:forward"}, called,
-						ofModel, called, ofMain)...)
+					d.Stack = inModel("7", ofTorch("nn/modules/conv.py:9:forward")...)
 					kept = append(kept, d.Alloc(16<<20))
 					d.Free(d.Alloc(144 << 20)) // 3x3
 				}

@@ -188,8 +188,11 @@ func (r *run) inModule(stack []snapshot.FrameID, depth int) bool {
 }
 
 // callsModule reports whether frames go through a call of a module.
-func (r *run) callsModule(stack []snapshot.FrameID) bool {
-	return slices.ContainsFunc(stack, func(id snapshot.FrameID) bool { return frames.Of(r.s, id).IsModuleCall() })
+func (r *run) callsModule(stack []snapshot.FrameID) bool { return r.moduleCall(stack) >= 0 }
+
+// moduleCall is the depth of the innermost call of a module that frames go through, -1 for none.
+func (r *run) moduleCall(stack []snapshot.FrameID) int {
+	return slices.IndexFunc(stack, func(id snapshot.FrameID) bool { return frames.Of(r.s, id).IsModuleCall() })
 }
 
 // at gives the groups of a line; where it descends, those of the list that it calls, unless the line itself calls one such list

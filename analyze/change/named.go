@@ -156,14 +156,17 @@ func (d *draft) modulesOf(list *group, name string) (g group, sure bool) {
 			g = *stages
 		}
 	}
+	if g.outer != nil {
+		return g, sure && !inList
+	}
+	times := 1
 	again := d.comesAgain(&g) // then it is all of a network
-	if g.outer == nil && (again || inList || g.loops && strings.Contains(last, "block")) {
-		times := 1
-		if again {
-			times = g.most
-		}
+	if again {
+		times = g.most
+	}
+	if again || inList || g.loops && strings.Contains(last, "block") {
 		if _, inside := d.nest(&g); len(inside) == 1 && inside[0].most%times == 0 {
-			g, sure = inside[0].each(times), false
+			return inside[0].each(times), false
 		}
 	}
 	return g, sure && !inList
@@ -341,7 +344,7 @@ func (c *Change) itself(name string) bool {
 // outermost is the module whose code, or list of torch's, a list is of, where that is a part of a network: another module calls it, or
 // it has not all of the lists.
 func (d *draft) outermost(list group, all []keeper) group {
-	call := slices.IndexFunc(list.around, func(id snapshot.FrameID) bool { return frames.Of(d.s, id).IsModuleCall() })
+	call := d.moduleCall(list.around)
 	if call < 0 {
 		return list
 	}
@@ -482,8 +485,7 @@ func (d *draft) ofOne(a, b []snapshot.FrameID) bool {
 // ofOneModule reports whether lists are called from one call of a module, which cannot have several of one name.
 func (d *draft) ofOneModule(lists []keeper) bool {
 	module := func(k *keeper) []snapshot.FrameID {
-		at := slices.IndexFunc(k.around, func(id snapshot.FrameID) bool { return frames.Of(d.s, id).IsModuleCall() })
-		return k.around[max(at, 0):]
+		return k.around[max(d.moduleCall(k.around), 0):]
 	}
 	return !slices.ContainsFunc(lists, func(k keeper) bool { return !slices.Equal(module(&k), module(&lists[0])) })
 }

@@ -149,9 +149,9 @@ func (d *draft) tower(lists []keeper, name string) *keeper {
 	for i := range lists {
 		first := lists[i].calls[0].rows[0]
 		for row := first - 1; row >= max(first-far, int32(d.warm)); row-- {
-			_, function := d.precision(row)
+			own := d.stack(d.code(row))
 			image := d.phase(row) == inProgram && d.convolves(d.t.Lives[row].Stack)
-			if !image && function != "embedding" {
+			if !image && (len(own) == 0 || d.name(own[0]) != "embedding") {
 				continue
 			}
 			if of[image] != nil {

@@ -255,9 +255,8 @@ func (r *run) ofParameters(row int32) bool {
 	if r.reweighs[l.Stack] {
 		return true
 	}
-	_, function := r.precision(row)
 	own := r.stack(r.code(row))
-	if function != "batch_norm" || !r.parameters[l.Requested] || len(own) < 2 || frames.Of(r.s, own[1]).IsLibrary() {
+	if !r.parameters[l.Requested] || len(own) < 2 || r.name(own[0]) != "batch_norm" || frames.Of(r.s, own[1]).IsLibrary() {
 		return false
 	}
 	next := row + 1

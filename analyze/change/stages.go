@@ -330,7 +330,7 @@ func (r *run) goOn(g *group) bool {
 func (d *draft) bySize(g *group, name string) *group {
 	outer, _ := through(name)
 	blocks := strings.Contains(strings.ToLower(lastPart(name)), "block")
-	if g.most < 3 || outer != "" || blocks || g.outer != nil && g.outer.most < g.most || !d.deep(g) {
+	if g.most < 3 || outer != "" || blocks || g.outer != nil && g.outer.most < g.most {
 		return nil
 	}
 	out := *g
@@ -357,7 +357,7 @@ func (d *draft) bySize(g *group, name string) *group {
 		c.rows = slices.Clone(c.rows)
 		out.calls = append(out.calls, c)
 	}
-	if d.number(&out); out.most < 2 || out.most == g.most {
+	if d.number(&out); out.most < 2 || out.most == g.most || !d.deep(g) {
 		return nil
 	}
 	return &out
