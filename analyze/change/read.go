@@ -72,22 +72,7 @@ type span struct{ from, to int32 }
 func read(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result, uses *category.Table) *run {
 	r := &run{s: s, t: t, steps: st, uses: uses, brief: map[int32]bool{}}
 	r.warm, _ = slices.BinarySearchFunc(t.Lives, 0, func(l timeline.Life, e int32) int { return cmp.Compare(l.Born, e) })
-	r.stacks = make([][]snapshot.FrameID, s.Stacks.Len()+1)
-	r.alike = make([]snapshot.StackID, len(r.stacks))
-	first := map[string]snapshot.StackID{}
-	for i := range r.stacks {
-		id := snapshot.StackID(i)
-		r.stacks[i], r.alike[i] = r.python(s.Stacks.Get(id)), id
-		if len(r.stacks[i]) == len(s.Stacks.Get(id)) {
-			continue
-		}
-		key := fmt.Sprint(r.stacks[i])
-		if other, ok := first[key]; ok {
-			r.alike[i] = other
-		} else {
-			first[key] = id
-		}
-	}
+	r.findStacks()
 	r.phases, r.reweighs = make([]phase, len(r.stacks)), make([]bool, len(r.stacks))
 	for i := range r.phases {
 		r.phases[i] = r.phaseOf(snapshot.StackID(i))
@@ -97,8 +82,10 @@ func read(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result, uses *ca
 		p := r.phases[t.Lives[row].Stack]
 		r.trains = r.trains || p == inOptimizer || p == inBackward && t.Lives[row].Stack != snapshot.EmptyStack
 	}
-	if r.trains {
-		r.phases[snapshot.EmptyStack] = inBackward // the autograd engine's thread has no Python frames
+	for i := range r.phases {
+		if r.trains && r.alike[i] == snapshot.EmptyStack {
+			r.phases[i] = inBackward // the autograd engine's thread has no Python frames
+		}
 	}
 	r.findFunctions()
 	r.findInsides()
@@ -117,8 +104,8 @@ func read(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result, uses *ca
 // stack gives the frames of Python of a stack.
 func (r *run) stack(id snapshot.StackID) []snapshot.FrameID { return r.stacks[id] }
 
-// code is the first stack with the same frames of Python as that of a row.
-func (r *run) code(row int32) snapshot.StackID { return r.alike[r.t.Lives[row].Stack] }
+// code is the stack of a row.
+func (r *run) code(row int32) snapshot.StackID { return r.t.Lives[row].Stack }
 
 // longGap is how many lines a function may have that allocate nothing, between others, where calls are seen to begin behind them.
 const longGap = 12
@@ -198,16 +185,46 @@ func (r *run) beginnings() []bool {
 	return begins
 }
 
-// python gives the frames of a stack that are of Python, all of one that has none.
-func (r *run) python(stack []snapshot.FrameID) []snapshot.FrameID {
+// findStacks finds what there is of Python in stacks, and has rows go by that: the same program is then the same run, whether or
+// not C++ was recorded too. Where no stack has any Python, C++ is all there is.
+func (r *run) findStacks() {
+	n := r.s.Stacks.Len() + 1
+	r.stacks, r.alike = make([][]snapshot.FrameID, n), make([]snapshot.StackID, n)
 	native := func(id snapshot.FrameID) bool { return !frames.Of(r.s, id).Has(frames.Python) }
-	switch i := slices.IndexFunc(stack, native); {
-	case i < 0:
-		return stack
-	case !slices.ContainsFunc(stack, func(id snapshot.FrameID) bool { return !native(id) }):
-		return stack
+	some, all := false, true // of Python
+	for i := range r.stacks {
+		stack := r.s.Stacks.Get(snapshot.StackID(i))
+		r.stacks[i], r.alike[i] = stack, snapshot.StackID(i)
+		if slices.ContainsFunc(stack, native) {
+			all = false
+			r.stacks[i] = slices.DeleteFunc(slices.Clone(stack), native)
+		}
+		some = some || len(r.stacks[i]) > 0
 	}
-	return slices.DeleteFunc(slices.Clone(stack), native)
+	switch {
+	case all:
+		return
+	case !some:
+		for i := range r.stacks {
+			r.stacks[i] = r.s.Stacks.Get(snapshot.StackID(i))
+		}
+		return
+	}
+	first := map[string]snapshot.StackID{"[]": snapshot.EmptyStack}
+	for i := snapshot.EmptyStack; int(i) < n; i++ {
+		key := fmt.Sprint(r.stacks[i])
+		if other, ok := first[key]; ok {
+			r.alike[i] = other
+		} else {
+			first[key] = i
+		}
+	}
+	t := *r.t
+	t.Lives = slices.Clone(t.Lives)
+	for row := range t.Lives {
+		t.Lives[row].Stack = r.alike[t.Lives[row].Stack]
+	}
+	r.t = &t
 }
 
 func (r *run) phaseOf(stack snapshot.StackID) phase {
