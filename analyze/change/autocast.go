@@ -28,16 +28,26 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 	narrow = map[int32]bool{}
 	for i := range d.passes {
 		p := &d.passes[i]
-		wide := map[int32]bool{}
-		d.castCrossEntropies(p, narrow, wide)
-		d.castLosses(p, wide, func(stack []snapshot.FrameID, depth int) bool {
+		x := autocast{draft: d, pass: p, forward: d.results(p), narrow: narrow, wide: map[int32]bool{}, normed: map[int32]bool{},
+			own: map[int32]bool{}, casts: map[int32]bool{}, matrices: matrices, needs: d.savedRows(p)}
+		m := d.modelOf(p)
+		if m != nil {
+			x.spare(m)
+		}
+		d.castCrossEntropies(p, narrow, x.wide)
+		d.castLosses(p, x.wide, func(stack []snapshot.FrameID, depth int) bool {
 			return d.upcasts(stack, depth) || d.isLoss(stack, depth)
 		})
-		x := autocast{draft: d, pass: p, forward: d.results(p), narrow: narrow, wide: wide, normed: map[int32]bool{},
-			own: map[int32]bool{}, matrices: matrices, needs: d.savedRows(p)}
-		x.types()
+		if x.tells() {
+			x.typesTold()
+		} else {
+			x.types()
+		}
 		x.weighOwn()
 		x.castGiven()
+		if m != nil {
+			x.castOutput(m)
+		}
 		unsure = max(unsure, x.castBack())
 	}
 	return narrow, unsure
@@ -96,6 +106,7 @@ type autocast struct {
 	products     []product16
 	normed       map[int32]bool // what norms are given, or scaled
 	own          map[int32]bool // results that operations save themselves, in 32 bits
+	casts        map[int32]bool // gradients that go over to another type, and whether that is the wider one
 	matrices     []int32        // large parameters
 	needs        []int32        // what backward needs, see savedRows
 }
@@ -169,12 +180,17 @@ func (x *autocast) types() {
 		}
 		latest[size] = half
 		if half {
-			x.narrow[row] = true
-			unfolds := x.convolves(x.t.Lives[row].Stack)
-			for of := row + 1; unfolds && of < x.operation(row).to && x.byproduct(of); of++ {
-				x.narrow[of] = x.narrow[of] || !x.worksIn(of)
-			}
+			x.makeNarrow(row)
 		}
+	}
+}
+
+// makeNarrow has a row have 16 bits, and what a convolution unfolds for it.
+func (x *autocast) makeNarrow(row int32) {
+	x.narrow[row] = true
+	unfolds := x.convolves(row)
+	for of := row + 1; unfolds && of < x.operation(row).to && x.byproduct(of); of++ {
+		x.narrow[of] = x.narrow[of] || !x.worksIn(of)
 	}
 }
 
@@ -183,7 +199,8 @@ func (x *autocast) types() {
 func (x *autocast) weighOwn() {
 	for i := range x.products {
 		of := &x.products[i]
-		if last := x.neededBefore(of.row); !of.weighs && last >= 0 && x.isProduct(of.row) {
+		told := x.operator(of.row).Precision == frames.Half || x.operator(of.row).Precision == frames.Contracts
+		if last := x.neededBefore(of.row); !of.weighs && last >= 0 && (told || x.isProduct(of.row)) {
 			of.weighs = x.gradientAt(x.end(last)) >= 0
 		}
 	}
@@ -241,7 +258,7 @@ func (x *autocast) powers() map[int32]int {
 func (x *autocast) appends(last, row int32) bool {
 	const part = 8
 	had, has := x.t.Lives[last].Requested, x.t.Lives[row].Requested
-	return has > had && has-had <= had/part && x.convolves(x.t.Lives[last].Stack)
+	return has > had && has-had <= had/part && x.convolves(last)
 }
 
 // scaled reports whether what reads a row for backward multiplies it by a vector that is learned, as the scale of a layer is: those
@@ -264,6 +281,9 @@ func (x *autocast) norm(row int32) (group, is bool) {
 		return false, false
 	}
 	of, name := x.precision(saver)
+	if o := x.operator(saver); o.Name != "" {
+		return false, of == frames.Full && !o.SavesResult() && !o.Widens()
+	}
 	return name == "group_norm", of == frames.Full && strings.HasSuffix(name, "_norm")
 }
 
@@ -275,6 +295,9 @@ func (r *run) precision(row int32) (of frames.Precision, function string) {
 	}
 	f := r.s.Frames.Get(own[0])
 	function = r.s.Strings.Get(f.Name)
+	if o := r.operator(row); o.Name != "" && !frames.Turns(function) {
+		return o.Precision, cmp.Or(o.Ruled, o.Name)
+	}
 	return frames.PrecisionOf(r.s.Strings.Get(f.File), function), function
 }
 
@@ -332,7 +355,13 @@ func (x *autocast) castGiven() {
 		read := x.gradientAt(x.end(row)) >= 0
 		type node struct{ end, grad int32 } // grad is the gradient of a weight, -1 for none
 		var ends []node                     // of products, those of the last ones first
-		if read && x.savedBy(row).saver < 0 || !read && !x.products[next].weighs {
+		given := read && x.savedBy(row).saver < 0 || !read && !x.products[next].weighs
+		kept := x.own[row] // by the operation that made it
+		if node := x.nodeAt(x.end(row)); node.Node != "" {
+			product := node.GivesOn() == frames.Half
+			given, kept = product || given && kept, !product
+		}
+		if given {
 			ends = append(ends, node{x.end(row), x.gradientAt(x.end(row))})
 		}
 		for _, u := range uses[row] {
@@ -365,14 +394,18 @@ func (x *autocast) castGiven() {
 					x.add(n.grad, born, over).parts = 2
 					copies[weight] = len(x.added) - 1
 				}
-				x.castAt(n.grad, over)
+				if full {
+					x.castAt(x.gradientOf(row, n.end), over, true)
+				}
+				x.castAt(n.grad, over, true)
 				trained[at] = true
 			}
 			if full && !changed {
+				x.castAt(x.gradientOf(row, n.end), n.end, true)
 				x.add(row, born, n.end).parts = 2
 			}
 		}
-		if full && !changed && !x.own[row] {
+		if full && !changed && !kept {
 			x.until(row, x.leaves(row))
 		}
 	}
@@ -416,16 +449,35 @@ func (x *autocast) castFrozen(trained map[int]bool, floats bool) {
 	}
 }
 
-// castAt has a node make a gradient in 16 bits, of which 32 are made when it is over, at an event.
-func (x *autocast) castAt(grad, over int32) {
-	if x.drop[grad] || over >= x.last(grad) {
+// castAt has a node make a gradient in 16 bits, of which 32 are made when it is over, at an event; or the other way.
+func (x *autocast) castAt(grad, over int32, wider bool) {
+	if grad < 0 || x.drop[grad] || over <= x.t.Lives[grad].Born || over >= x.last(grad) {
 		return
 	}
 	turn := x.turn(over, 2)
-	x.add(grad, over, x.last(grad)).Turn = turn
-	half := x.add(grad, x.t.Lives[grad].Born, over)
-	half.parts, half.Until = 2, turn+1
-	x.drop[grad] = true
+	after := x.add(grad, over, x.last(grad))
+	after.Turn = turn
+	if !wider {
+		after.parts = 2
+	}
+	before := x.add(grad, x.t.Lives[grad].Born, over)
+	before.Until = turn + 1
+	if wider {
+		before.parts = 2
+	}
+	x.drop[grad], x.casts[grad] = true, wider
+}
+
+// gradientOf is the gradient of a row that the node makes which lets go of something at an event, as far as sizes tell, -1 for none.
+func (x *autocast) gradientOf(row, end int32) int32 {
+	begin := x.before(end)
+	for k := x.lastBefore(end); k >= x.pass.rows.from && x.t.Lives[k].Born > begin; k-- {
+		_, part := x.partOf[k]
+		if x.t.Lives[k].Requested == x.t.Lives[row].Requested && !part && !x.gradient(k) && !x.worksIn(k) && x.phase(k) == inBackward {
+			return k
+		}
+	}
+	return -1
 }
 
 // copyWide has a norm of torch's compute in 32 bits, in a copy of what it is given that it saves.
@@ -438,6 +490,7 @@ func (x *autocast) copyWide(row int32) {
 		return
 	}
 	born := max(x.t.Lives[x.operation(saver).from].Born-1, x.t.Lives[row].Born)
+	x.castAt(x.gradientOf(row, x.end(row)), x.end(row), false)
 	x.add(row, born, x.end(row)).bytes = x.sizes[row]
 	x.until(row, x.leaves(row))
 }
@@ -448,7 +501,8 @@ func (x *autocast) gradientAt(end int32) int32 {
 	begin, grad := x.before(end), int32(-1)
 	for k := x.lastBefore(end); k >= x.pass.rows.from && x.t.Lives[k].Born > begin; k-- {
 		_, part := x.partOf[k]
-		of := (x.gradient(k) || part) && x.addends(k) == nil
+		o := x.operator(k)
+		of := (x.gradient(k) || part) && x.addends(k) == nil && (o.Name == "" || o.GivesOn() == frames.Half)
 		if of && (grad < 0 || x.t.Lives[k].Requested > x.t.Lives[grad].Requested) {
 			grad = k
 		}
@@ -475,7 +529,8 @@ func (x *autocast) castBack() (unsure int64) {
 		balance[x.t.Lives[row].Requested] += n
 	}
 	p := x.pass
-	saved := map[int64][]int32{} // by size, in the order of their ends
+	latest, before := map[int64]bool{}, int32(-1) // by size, the type of the last that C++ tells of, and that
+	saved := map[int64][]int32{}                  // by size, in the order of their ends
 	for _, row := range x.needs {
 		saved[x.t.Lives[row].Requested] = append(saved[x.t.Lives[row].Requested], row)
 	}
@@ -494,12 +549,37 @@ func (x *autocast) castBack() (unsure int64) {
 		if x.gradient(row) || x.wide[row] || x.is(row, category.Workspace) || x.is(row, category.Communication) {
 			continue
 		}
+		o := x.operator(row)
+		if o.Name != "" && x.partial(row) {
+			continue
+		}
+		if wider, ok := x.casts[row]; ok {
+			latest[l.Requested], before = !wider, row
+			continue
+		}
+		if of := o.GivesOn(); of != frames.AsGiven {
+			x.narrow[row] = of == frames.Half
+			latest[l.Requested], before = x.narrow[row], row
+			continue
+		}
 		of := saved[l.Requested]
 		next, _ := slices.BinarySearchFunc(of, l.Born, func(row, e int32) int { return cmp.Compare(x.end(row), e) })
-		if next < len(of) && x.end(of[next]) < l.Born+ofNorm {
+		near := next < len(of) && x.end(of[next]) < l.Born+ofNorm
+		was, seen := latest[l.Requested]
+		switch on := o.Passes(); {
+		case on == frames.OtherSize || o.SumsUp() && before >= 0:
+			x.narrow[row] = before >= 0 && x.narrow[before]
+		case on == frames.SameSize && seen:
+			x.narrow[row] = was
+		case near:
 			x.narrow[row] = x.narrow[of[next]]
-		} else {
+		case seen:
+			x.narrow[row] = was
+		default:
 			x.narrow[row] = balance[l.Requested] > 0
+		}
+		if o.Name != "" {
+			latest[l.Requested], before = x.narrow[row], row
 		}
 	}
 	return unsure

@@ -296,7 +296,7 @@ func (d *draft) floats(p *pass) int32 {
 		if d.phase(row) != inProgram || d.insides[d.t.Lives[row].Stack] == 0 {
 			continue
 		}
-		if c := frames.Of(d.s, stack[0]); d.convolves(d.t.Lives[row].Stack) || c.Has(frames.Multiplies) {
+		if c := frames.Of(d.s, stack[0]); d.convolves(row) || c.Has(frames.Multiplies) {
 			return x
 		} else if c.IsLibrary() {
 			return -1

@@ -467,12 +467,12 @@ func (d *draft) beside(row int32) bool {
 	const statistics = 32 // times smaller
 	l := &d.t.Lives[row]
 	if d.phase(row) != inProgram || int(row) < d.warm || d.is(row, category.Parameter) || l.Requested < 512 ||
-		d.convolves(l.Stack) { // which make none
+		d.convolves(row) { // which make none
 		return false
 	}
 	same := func(other int32) int64 { // what the same operation asks for, 0 for another
 		if int(other) < d.warm || int(other) >= len(d.t.Lives) || d.t.Lives[other].Stack != l.Stack ||
-			d.is(other, category.Workspace) {
+			d.is(other, category.Workspace) || d.operator(other).Name != d.operator(row).Name {
 			return 0
 		}
 		return d.t.Lives[other].Requested

@@ -394,7 +394,7 @@ func (d *draft) outstanding(kept []keeper, c *Change, names []string) []keeper {
 	const more = 3 // times as much
 	if len(names) == 1 {
 		halves := slices.DeleteFunc(slices.Clone(kept), func(k keeper) bool {
-			return d.convolves(d.t.Lives[k.calls[0].rows[0]].Stack) // it comes before them
+			return d.convolves(k.calls[0].rows[0]) // it comes before them
 		})
 		if at := half(names[0]); at >= 0 && len(halves) == 2 && d.ofOne(halves[0].around, halves[1].around) {
 			return halves[at : at+1]

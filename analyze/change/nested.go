@@ -150,7 +150,7 @@ func (d *draft) tower(lists []keeper, name string) *keeper {
 		first := lists[i].calls[0].rows[0]
 		for row := first - 1; row >= max(first-far, int32(d.warm)); row-- {
 			own := d.stack(d.code(row))
-			image := d.phase(row) == inProgram && d.convolves(d.t.Lives[row].Stack)
+			image := d.phase(row) == inProgram && d.convolves(row)
 			if !image && (len(own) == 0 || d.name(own[0]) != "embedding") {
 				continue
 			}
@@ -194,7 +194,7 @@ func (d *draft) begins(list *group, convolves bool) int {
 		if c.pass != list.calls[0].pass {
 			break
 		}
-		if d.convolves(d.t.Lives[c.rows[0]].Stack) == convolves {
+		if d.convolves(c.rows[0]) == convolves {
 			if found >= 0 {
 				return -1
 			}

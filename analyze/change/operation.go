@@ -10,7 +10,8 @@ import (
 	"github.com/snapana/snapana/snapshot/sorting"
 )
 
-// operation is the range of rows that one operation allocates: those of the same code, up to where a workspace ends it.
+// operation is the range of rows that one operation allocates: those of the same code, and of one operator where C++ tells, up to where a
+// workspace ends it.
 type operation struct {
 	from, to    int32
 	least, most int64 // of the requested sizes, without workspaces and what convolutions unfold into
@@ -20,13 +21,14 @@ type operation struct {
 func (r *run) findOperations() {
 	r.operations, r.operationAt = r.operations[:0], make([]int32, len(r.t.Lives))
 	for row := range int32(len(r.t.Lives)) {
-		if int(row) <= r.warm || r.code(row) != r.code(row-1) || r.worksIn(row-1) && !r.worksIn(row) {
+		if int(row) <= r.warm || r.code(row) != r.code(row-1) || r.worksIn(row-1) && !r.worksIn(row) ||
+			r.phase(row) == inProgram && r.operator(row).Name != r.operator(row-1).Name {
 			r.operations = append(r.operations, operation{from: row})
 		}
 		n := len(r.operations) - 1
 		o := &r.operations[n]
 		r.operationAt[row], o.to = int32(n), row+1
-		if l := &r.t.Lives[row]; !r.worksIn(row) && !(r.convolves(l.Stack) && r.alone(row)) {
+		if l := &r.t.Lives[row]; !r.worksIn(row) && !(r.convolves(row) && r.alone(row)) {
 			if o.most = max(o.most, l.Requested); o.least == 0 || l.Requested < o.least {
 				o.least = l.Requested
 			}
@@ -38,7 +40,7 @@ func (r *run) findOperations() {
 // back at once.
 func (r *run) worksIn(row int32) bool {
 	l := &r.t.Lives[row]
-	return r.is(row, category.Workspace) || l.Passing() && r.convolves(l.Stack)
+	return r.is(row, category.Workspace) || l.Passing() && r.convolves(row)
 }
 
 // operation is that which makes a row.

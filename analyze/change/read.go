@@ -21,6 +21,8 @@ type run struct {
 	steps *steps.Result
 	uses  *category.Table
 
+	recorded  []timeline.Life      // as the timeline has them, whose stacks have C++ too
+	operators []frames.Operator    // by stack, of C++; empty where none was recorded
 	functions []int32              // by frame, see findFunctions
 	starts    []bool               // by frame, whether calls of its function began with it, behind code of other functions
 	stacks    [][]snapshot.FrameID // by stack, its frames of Python; the others lie anywhere between where C++ was recorded too
@@ -70,7 +72,7 @@ const (
 type span struct{ from, to int32 }
 
 func read(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result, uses *category.Table) *run {
-	r := &run{s: s, t: t, steps: st, uses: uses, brief: map[int32]bool{}}
+	r := &run{s: s, t: t, recorded: t.Lives, steps: st, uses: uses, brief: map[int32]bool{}}
 	r.warm, _ = slices.BinarySearchFunc(t.Lives, 0, func(l timeline.Life, e int32) int { return cmp.Compare(l.Born, e) })
 	r.findStacks()
 	r.phases, r.reweighs = make([]phase, len(r.stacks)), make([]bool, len(r.stacks))
@@ -225,6 +227,19 @@ func (r *run) findStacks() {
 		t.Lives[row].Stack = r.alike[t.Lives[row].Stack]
 	}
 	r.t = &t
+	of := frames.Operators(r.s)
+	r.operators = make([]frames.Operator, n)
+	for i := range r.operators {
+		r.operators[i] = of(r.s.Stacks.Get(snapshot.StackID(i)))
+	}
+}
+
+// operator is what C++ tells of what makes a row, the zero value where it was not recorded.
+func (r *run) operator(row int32) frames.Operator {
+	if len(r.operators) == 0 {
+		return frames.Operator{}
+	}
+	return r.operators[r.recorded[row].Stack]
 }
 
 func (r *run) phaseOf(stack snapshot.StackID) phase {

@@ -4,7 +4,6 @@ import (
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/kernel"
-	"github.com/snapana/snapana/snapshot"
 )
 
 // scratch reports whether a row is what cuBLASLt works in: one operation makes it and lets go of it at once. Its size is
@@ -24,7 +23,7 @@ func (r *run) stands(row int32) bool {
 // chosen for what the call is given, and goes with that, more or less.
 func (r *run) follows(row int32) bool {
 	l := &r.t.Lives[row]
-	return l.Passing() && r.is(row, category.Workspace) && r.convolves(l.Stack) && !frames.IsWorkspaceSize(l.Requested)
+	return l.Passing() && r.is(row, category.Workspace) && r.convolves(row) && !frames.IsWorkspaceSize(l.Requested)
 }
 
 // scratchRows are the rows that convolutions work in while they are called, forward or backward, and that are neither
@@ -51,7 +50,7 @@ func (r *run) columns() scratchRows {
 		}
 	}
 	for row := int32(r.warm); int(row) < len(r.t.Lives); row++ {
-		if l := &r.t.Lives[row]; r.phase(row) == inProgram && r.convolves(l.Stack) && r.alone(row) {
+		if l := &r.t.Lives[row]; r.phase(row) == inProgram && r.convolves(row) && r.alone(row) {
 			result := &r.t.Lives[max(row-1, 0)]
 			own := result.Stack != l.Stack || kernel.Unfolds(l.Requested, result.Requested)
 			add(row, own)
@@ -77,7 +76,7 @@ func (r *run) columns() scratchRows {
 			}
 			ofGroups[l.Requested] = row
 		case !r.alone(row):
-		case r.convolves(l.Stack) || len(out.library) > 0 && l.Passing() && l.Requested%512 != 0 && l.Requested > least:
+		case r.convolves(row) || len(out.library) > 0 && l.Passing() && l.Requested%512 != 0 && l.Requested > least:
 			add(row, len(out.library) == 0)
 		}
 	}
@@ -96,8 +95,8 @@ func (r *run) collects(row int32) bool {
 }
 
 // convolves reports whether a convolution allocates, and nothing that it calls in Python.
-func (r *run) convolves(stack snapshot.StackID) bool {
-	for _, id := range r.s.Stacks.Get(stack) {
+func (r *run) convolves(row int32) bool {
+	for _, id := range r.s.Stacks.Get(r.recorded[row].Stack) {
 		if c := frames.Of(r.s, id); c.Has(frames.Convolves) || c.Has(frames.Python) {
 			return c.Has(frames.Convolves)
 		}
@@ -182,7 +181,7 @@ func (r *run) partialsAt(result int32) bool {
 		return false
 	}
 	l := r.t.Lives[result : result+3]
-	if r.phase(result) == inProgram && r.convolves(l[0].Stack) {
+	if r.phase(result) == inProgram && r.convolves(result) {
 		return false // it unfolds behind its result
 	}
 	if l[0].Requested <= 0 || l[0].Stack != l[1].Stack || l[1].Stack != l[2].Stack || l[1].Requested%l[0].Requested != 0 ||

@@ -136,6 +136,17 @@ func Recomputes(s *snapshot.Snapshot) bool {
 	return false
 }
 
+// Accelerates reports whether accelerate runs the backward passes of a program.
+func Accelerates(s *snapshot.Snapshot) bool {
+	for id := 1; id <= s.Frames.Len(); id++ {
+		f := s.Frames.Get(snapshot.FrameID(id))
+		if s.Strings.Get(f.Name) == "backward" && cut(s.Strings.Get(f.File)).installed == "accelerate/accelerator.py" {
+			return true
+		}
+	}
+	return false
+}
+
 // Classify is Of for a frame by its texts, without a look at the program that it is in.
 func Classify(file, name string) Class {
 	p := cut(file)

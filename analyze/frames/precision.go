@@ -22,6 +22,9 @@ const (
 // turns finds functions of programs that turn pairs of elements by their places (rotary embeddings): sines and cosines have 32 bits.
 var turns = regexp.MustCompile(`(?i)rotary|(^|_)rope(_|$)`)
 
+// Turns reports whether a function turns pairs of elements by their places, by its name.
+func Turns(name string) bool { return turns.MatchString(name) }
+
 // recurrent is torch's file of recurrent layers.
 const recurrent = "nn/modules/rnn.py"
 
@@ -31,7 +34,7 @@ func IsRecurrent(file string) bool { return cut(file).torch == recurrent }
 // PrecisionOf is that of a function of a file.
 func PrecisionOf(file, name string) Precision {
 	switch file = cut(file).torch; {
-	case file == "" && turns.MatchString(name):
+	case file == "" && Turns(name):
 		return Full
 	case isLinear(file, name), file == "nn/modules/conv.py" && strings.HasSuffix(name, "forward"):
 		return Weighs

@@ -1,0 +1,77 @@
+package change
+
+import (
+	"github.com/snapana/snapana/analyze/frames"
+)
+
+// model is the call of what accelerate runs under torch.autocast: the rows of a pass that it makes, by the frames around it, and the
+// event after which it returns. Accelerate has only that run so, and what it gives go over to 32 bits (accelerate/accelerator.py
+// prepare_model, utils/operations.py convert_outputs_to_fp32).
+type model struct {
+	around map[int32]bool
+	last   int32 // row
+}
+
+// modelOf is that of a pass: the calls that keep much of what its backward needs; nil where accelerate does not run the program.
+func (d *draft) modelOf(p *pass) *model {
+	const part = 8
+	if !frames.Accelerates(d.s) {
+		return nil
+	}
+	bytes, most := map[int32]int64{}, int64(0)
+	for _, row := range d.savedRows(p) {
+		if around := d.around[d.code(row)]; around != 0 && row >= p.rows.from {
+			bytes[around] += d.t.Lives[row].Requested
+			most = max(most, bytes[around])
+		}
+	}
+	m := &model{map[int32]bool{}, -1}
+	for around, n := range bytes {
+		m.around[around] = n*part >= most
+	}
+	for row := p.rows.from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
+		if m.around[d.around[d.code(row)]] {
+			m.last = row
+		}
+	}
+	if m.last < 0 {
+		return nil
+	}
+	return m
+}
+
+// spare has what a model's caller makes keep its types.
+func (x *autocast) spare(m *model) {
+	for row := x.pass.rows.from; row < x.pass.rows.to && x.t.Lives[row].Born < x.pass.begin; row++ {
+		x.wide[row] = x.wide[row] || !m.around[x.around[x.code(row)]]
+	}
+}
+
+// castOutput has what a model gives last go over to 32 bits as it returns, and the gradient of that to 16.
+func (x *autocast) castOutput(m *model) {
+	over := x.returned(m.last)
+	out := int32(-1)
+	for _, row := range x.forward {
+		if row <= m.last && x.narrow[row] && m.around[x.around[x.code(row)]] {
+			out = row
+		}
+	}
+	if out < 0 || x.last(out) <= over {
+		return
+	}
+	x.add(out, over, x.last(out)).bytes = x.sizes[out]
+	x.until(out, over)
+	const first = 12 // rows of backward
+	grad, n := int32(-1), 0
+	for row := x.lastBefore(x.pass.begin); row < x.pass.rows.to && n < first; row++ {
+		if x.t.Lives[row].Born < x.pass.begin {
+			continue
+		}
+		if n++; x.t.Lives[row].Requested == x.t.Lives[out].Requested && !x.gradient(row) {
+			grad = row
+		}
+	}
+	if grad >= 0 {
+		x.castAt(grad, x.returned(grad), false)
+	}
+}

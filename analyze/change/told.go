@@ -1,0 +1,410 @@
+package change
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// told finds the types of what is made on the way to a pass by the operators that make it, where C++ tells these. What an operator is
+// given is not recorded: it is taken to be what was made last and was given to no other yet, as far as sizes allow that.
+type told struct {
+	*autocast
+	made   []value
+	took   int                        // the place in made of what an operator took last, -1 for nothing
+	sums   map[int64]bool             // by size, whether the last sum with what went around some operators has 16 bits
+	before map[snapshot.StackID]value // by code, what an operator of two made last
+	// widened are rows of 16 bits that an operator is given that computes in 32, and its result.
+	widened []widened
+	// beside are gradients that backward makes for operators that are no products: of parameters, and of what has a smaller shape than
+	// what it is added to or multiplied with.
+	beside []int32
+}
+
+// value is what operators may be given.
+type value struct {
+	row   int32
+	half  bool
+	taken bool
+}
+
+type widened struct{ given, result int32 }
+
+const (
+	recently = 8  // places in made
+	muchMore = 64 // times
+	number   = 8  // bytes: it has no shape, and settles no type
+)
+
+// tells reports whether C++ tells the operators of most of what is made on the way to the pass.
+func (x *autocast) tells() bool {
+	known := 0
+	for _, row := range x.forward {
+		if x.operator(row).Name != "" {
+			known++
+		}
+	}
+	return 2*known > len(x.forward)
+}
+
+// typesTold finds the types of what is made on the way to the pass.
+func (x *autocast) typesTold() {
+	t := told{autocast: x, sums: map[int64]bool{}, before: map[snapshot.StackID]value{}}
+	t.findBeside()
+	at := 0
+	for row := x.pass.rows.from; row < x.pass.rows.to && x.t.Lives[row].Born < x.pass.begin; row++ {
+		switch o := x.operator(row); {
+		case at < len(x.forward) && x.forward[at] == row:
+			at++
+			t.find(row, o)
+		case x.is(row, category.Input):
+			t.made = append(t.made, value{row: row})
+		case o.Copies && o.Precision != frames.AsGiven:
+			x.narrow[row] = o.Precision != frames.Full
+		}
+	}
+	t.copyWidened()
+}
+
+func (t *told) findBeside() {
+	for row := max(t.pass.rows.from, 1); row < t.pass.rows.to; row++ {
+		o := t.operator(row)
+		sum := o.SumsUp() && t.phase(row) == inBackward
+		bias := sum && t.operator(row-1).GivesOn() == frames.Half
+		_, part := t.partOf[row]
+		if (t.gradient(row) || part || sum) && o.GivesOn() == frames.AsGiven && !bias {
+			t.beside = append(t.beside, row)
+		}
+	}
+}
+
+// find finds the type of a row.
+func (t *told) find(row int32, o frames.Operator) {
+	of, _ := t.precision(row)
+	half := false
+	switch {
+	case o.Kind == frames.Counts, t.places(row, o), t.ofParameters(row):
+		return // nothing computes with it, or torch.autocast does not see it
+	case t.masks(row), o.Kind == frames.Makes:
+	case of == frames.Full:
+		if t.take(row, o) && o.Precision == frames.Full {
+			t.widened = append(t.widened, widened{t.made[t.took].row, row})
+		}
+	case of != frames.AsGiven:
+		half = true
+		if !o.Copies {
+			t.takeAll(row, o)
+			t.products = append(t.products, product16{row, of == frames.Weighs})
+		}
+	case o.Kind == frames.Joins:
+		half = t.join(row, o)
+	case o.Kind == frames.Pairs:
+		half = t.pair(row, o)
+	case !t.takesParameter(row, o):
+		half = t.take(row, o)
+	}
+	half = half && !t.wide[row]
+	t.own[row] = o.SavesResult() && (of == frames.AsGiven || !half)
+	_, t.normed[row] = t.norm(row)
+	if half {
+		t.makeNarrow(row)
+	}
+	if !o.Copies || of == frames.AsGiven {
+		t.made = append(t.made, value{row: row, half: half})
+	}
+}
+
+// places reports whether a row are the places of what an operator picks, of 64 bits each.
+func (t *told) places(row int32, o frames.Operator) bool {
+	if len(t.made) == 0 || o.Kind != frames.Picks {
+		return false
+	}
+	last := t.made[len(t.made)-1].row
+	return t.operationAt[last] == t.operationAt[row] && t.size(row) == 2*t.size(last)
+}
+
+func (t *told) size(row int32) int64 { return t.t.Lives[row].Requested }
+
+// sizeAt is the size of what is at a place.
+func (t *told) sizeAt(k int) int64 { return t.size(t.made[k].row) }
+
+// there are the places of what is there when a row is made, the last first.
+func (t *told) there(row int32) func(yield func(k int) bool) {
+	born := t.t.Lives[row].Born
+	return func(yield func(k int) bool) {
+		for k := len(t.made) - 1; k >= 0; k-- {
+			if t.end(t.made[k].row) > born && !yield(k) {
+				return
+			}
+		}
+	}
+}
+
+// isRecent reports whether what is at a place was made not long ago.
+func (t *told) isRecent(k int) bool { return len(t.made)-k <= recently }
+
+// take has the operator that makes a row take what it is given, and reports whether that has 16 bits.
+func (t *told) take(row int32, o frames.Operator) bool {
+	if t.again(row, o) {
+		return t.made[t.took].half
+	}
+	product := o.Precision == frames.Weighs || o.Precision == frames.Half
+	grows := strings.HasPrefix(o.Name, "upsample")
+	n := t.size(row)
+	latest, same := -1, -1
+	for k := range t.there(row) {
+		size := t.sizeAt(k)
+		if latest < 0 && !t.made[k].taken && !(grows && size >= n) && (product || size*muchMore >= n) {
+			latest = k
+		}
+		if size == n {
+			same = k
+			break
+		}
+	}
+	t.took = latest
+	if latest < 0 || same == latest-1 {
+		t.took = same
+	}
+	if t.took < 0 {
+		return false
+	}
+	t.made[t.took].taken = true
+	return t.made[t.took].half
+}
+
+// takeAll has a product take what it is given.
+func (t *told) takeAll(row int32, o frames.Operator) {
+	others := 1
+	switch {
+	case o.Precision == frames.Weighs:
+		others = 0
+	case o.Ruled == "scaled_dot_product_attention":
+		others = 2
+	}
+	t.take(row, o)
+	for k := len(t.made) - 1; k >= 0 && t.isRecent(k) && others > 0; k-- {
+		if !t.made[k].taken {
+			t.made[k].taken = true
+			others--
+		}
+	}
+}
+
+// again reports whether an operator takes what the one before it took, or what is alike: of layers that are one product each, which make
+// queries, keys and values, and of looking something up, in one statement.
+func (t *told) again(row int32, o frames.Operator) bool {
+	k := len(t.made) - 1
+	if k < 0 || t.made[k].taken || t.took < 0 {
+		return false
+	}
+	last := t.made[k].row
+	was := t.operator(last)
+	return o.Precision == frames.Weighs && was.Precision == frames.Weighs ||
+		o.Name == was.Name && o.Kind == frames.LooksUp && t.code(row) == t.code(last)
+}
+
+// join has an operator put together what it is given, and reports whether all of that has 16 bits.
+func (t *told) join(row int32, o frames.Operator) bool {
+	const small = 8 // times smaller
+	n := t.size(row)
+	rest, half, parts := n, true, 0
+	for k := range t.there(row) {
+		size := t.sizeAt(k)
+		if t.made[k].taken || size > rest {
+			continue
+		}
+		if parts++; parts == 1 { // with another of any time
+			for other := range t.there(row) {
+				if other != k && t.sizeAt(other) == n-size {
+					t.made[k].taken, t.made[other].taken = true, true
+					return t.made[k].half && t.made[other].half
+				}
+			}
+		}
+		t.made[k].taken = true
+		half = half && t.made[k].half
+		if rest -= size; rest == 0 {
+			return half
+		}
+	}
+	if parts == 0 {
+		return t.take(row, o)
+	}
+	return half && rest > n/small // else a parameter is in it
+}
+
+// pair has an operator take two, and reports whether both have 16 bits.
+func (t *told) pair(row int32, o frames.Operator) (half bool) {
+	defer func() { t.before[t.code(row)] = value{row: row, half: half} }()
+	n := t.size(row)
+	first, second, same := t.operands(row)
+	if first < 0 {
+		if was, ok := t.before[t.code(row)]; ok && row-was.row < 2*recently {
+			return was.half
+		}
+		return same >= 0 && t.made[same].half
+	}
+	t.made[first].taken = true
+	half = t.made[first].half
+	small := t.smaller(row, o)
+	switch {
+	case t.takesParameter(row, o):
+		return false
+	case small >= 0:
+		t.made[small].taken = true
+		return half && t.made[small].half
+	case second >= 0 && first-second <= recently/2:
+		t.made[second].taken = true
+		return half && t.made[second].half
+	case t.sizeAt(first) < n && same >= 0:
+		return half && t.made[same].half
+	case t.besideOf(row, o) >= 0: // of what is not seen: it is taken to have the same type
+	case o.Name == "mul" && t.saved(t.pass, t.made[first].row) && t.nodeAt(t.end(t.made[first].row)).IsNodeOf(o.Name):
+		if k := t.takenBefore(row, first); k >= 0 {
+			return half && t.made[k].half
+		}
+	case o.Name == "add": // of what went around some operators
+		if was, ok := t.sums[n]; ok {
+			half = half && was
+		} else if k := t.oldest(row); k >= 0 {
+			half = half && t.made[k].half
+		}
+		t.sums[n] = half
+	}
+	return half
+}
+
+// operands are the places of what an operator of two may take: what was given to no other yet, that of the size of the row first, which
+// may be a part of what is larger; and of what has that size, whether it was taken or not; -1 for none.
+func (t *told) operands(row int32) (first, second, same int) {
+	n := t.size(row)
+	first, second, same = -1, -1, -1
+	whole := -1
+	for k := range t.there(row) {
+		size := t.sizeAt(k)
+		if same < 0 && size == n {
+			same = k
+		}
+		switch {
+		case t.made[k].taken || size <= 0:
+			continue
+		case size > n:
+			if first < 0 && whole < 0 && size <= muchMore*n {
+				whole = k
+			}
+			continue
+		case n%size != 0:
+			continue
+		case first < 0:
+			first = k
+			continue
+		}
+		second = k
+		if size == n && t.sizeAt(first) < n && first-k <= recently {
+			first, second = k, first
+		}
+		break
+	}
+	if whole >= 0 && (first < 0 && t.isRecent(whole) || whole == len(t.made)-1 && same != first) {
+		first = whole
+	}
+	return first, second, same
+}
+
+// oldest is the place of what was made first of those that are there and have the size of a row, -1 for none.
+func (t *told) oldest(row int32) int {
+	at := -1
+	for k := range t.there(row) {
+		if t.sizeAt(k) == t.size(row) {
+			at = k
+		}
+	}
+	return at
+}
+
+// takenBefore is the place of what was taken last of what has the size of a row, beside a place, -1 for none.
+func (t *told) takenBefore(row int32, beside int) int {
+	for k := range t.there(row) {
+		if k != beside && t.made[k].taken && t.sizeAt(k) == t.size(row) {
+			return k
+		}
+	}
+	return -1
+}
+
+// smaller is the place of what an operator of two takes that has a smaller shape, as far as its gradient tells, -1 for none.
+func (t *told) smaller(row int32, o frames.Operator) int {
+	grad := t.besideOf(row, o)
+	if grad < 0 {
+		return -1
+	}
+	for k := range t.there(row) {
+		if len(t.made)-k > 2*recently {
+			break
+		}
+		if !t.made[k].taken && t.sizeAt(k) == t.size(grad) {
+			return k
+		}
+	}
+	return -1
+}
+
+// besideOf is the gradient that backward makes, when an operator comes by, of a parameter that this takes, or of what has a smaller shape,
+// -1 for none.
+func (t *told) besideOf(row int32, o frames.Operator) int32 {
+	from, to := t.pass.begin, t.pass.last
+	if k, _ := slices.BinarySearch(t.needs, row); k < len(t.needs) {
+		from = t.end(t.needs[k])
+	}
+	if last := t.neededBefore(row); last >= 0 {
+		to = t.end(last)
+	}
+	k, _ := slices.BinarySearchFunc(t.beside, from, func(grad, e int32) int { return int(t.t.Lives[grad].Born - e - 1) })
+	for ; k < len(t.beside) && t.t.Lives[t.beside[k]].Born < to; k++ {
+		of := t.operator(t.beside[k])
+		if of.IsNodeOf(o.Name) || of.Node == "" && o.Kind == frames.Pairs {
+			return t.beside[k]
+		}
+	}
+	return -1
+}
+
+// takesParameter reports whether an operator takes a parameter.
+func (t *told) takesParameter(row int32, o frames.Operator) bool {
+	grad := t.besideOf(row, o)
+	if grad < 0 || !t.gradient(grad) {
+		return false
+	}
+	n := t.size(grad)
+	return n > number && (len(t.parameters) == 0 || t.parameters[n])
+}
+
+// copyWidened has operators of 32 bits make a copy of what has 16, which those that save what they are given keep. What norms do
+// castGiven knows, and what losses do castLosses.
+func (t *told) copyWidened() {
+	for _, w := range t.widened {
+		o := t.operator(w.result)
+		if t.normed[w.given] || o.Widens() || strings.HasSuffix(o.Ruled, "_norm") || t.wide[w.result] {
+			continue
+		}
+		born, end := max(t.t.Lives[w.result].Born-1, t.t.Lives[w.given].Born), t.t.Lives[w.result].Born
+		if !o.SavesResult() && t.saved(t.pass, w.given) {
+			end = t.end(w.given)
+		}
+		t.add(w.given, born, end).bytes = t.sizes[w.given]
+	}
+}
+
+// nodeAt is the node that lets go of something at an event, the zero value where C++ does not tell.
+func (r *run) nodeAt(event int32) frames.Operator {
+	for row := r.lastBefore(event); int(row) >= r.warm && r.phase(row) == inBackward; row-- {
+		if o := r.operator(row); o.Node != "" || o.Name == "" {
+			return o
+		}
+	}
+	return frames.Operator{}
+}
