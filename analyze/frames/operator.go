@@ -96,7 +96,7 @@ const (
 	// savesResult are operators that save their result for a backward pass, and not what they are given.
 	savesResult = " softmax log_softmax exp expm1 reciprocal rsqrt sqrt sigmoid tanh relu cumprod prod logsumexp "
 	// copying are operators that only copy what they are given.
-	copying = " clone contiguous _to_copy "
+	copying = " clone contiguous "
 	// overloads end the names of operators that have several, beside those in capitals.
 	overloads = "_int _vec _dim _input _self _deprecated _dtype_layout _dtype _device _other"
 )
