@@ -108,9 +108,7 @@ func (d *draft) singly(u *update, states []int32, at int32) {
 	adam := isAdam(u.function)
 	sgd := u.function == foreachFunction+"sgd"
 	n := slices.MaxFunc(u.lists, func(a, b list) int { return len(a) - len(b) })
-	if u.function == foreachFunction+"adagrad" && len(u.lists) > 1 {
-		u.lists = u.lists[:len(u.lists)-1] // of one parameter the quotient is never there
-	}
+	u.lists = u.ofOne()
 	named := referred[u.function]
 	lists := int32(len(u.lists))
 	stride := lists + 4
@@ -145,6 +143,14 @@ func (d *draft) singly(u *update, states []int32, at int32) {
 	}
 }
 
+// ofOne are the lists of which one parameter's update makes anything: of Adagrad the quotient is never there (torch/optim/adagrad.py).
+func (u *update) ofOne() []list {
+	if u.function == foreachFunction+"adagrad" && len(u.lists) > 1 {
+		return u.lists[:len(u.lists)-1]
+	}
+	return u.lists
+}
+
 // referred are how many of the last lists of a foreach function variables refer to where one parameter comes after another: what
 // is made for it goes when that for the next is there (torch/optim/adagrad.py, rmsprop.py: the root; adadelta.py: the step, too).
 var referred = map[string]int{
@@ -166,7 +172,7 @@ func (d *draft) inBackward(e *Applied) {
 		for _, u := range d.updates(&d.calls[i]) {
 			d.dropAll(&u, e)
 			found := map[int64][]int32{} // of one update: one that takes each parameter in turn is several
-			for _, l := range u.lists {
+			for _, l := range u.ofOne() {
 				seen := map[int64]bool{}
 				for _, row := range l {
 					if n := d.sizes[row]; !seen[n] {

@@ -370,7 +370,8 @@ func (r *run) overBefore(event int32) int32 {
 // made others that are added to it. What that node lets go of is gone then, and no other has begun (torch/csrc/autograd/engine.cpp:
 // evaluate_function, and the order of tasks).
 func (r *run) complete(row int32) int32 {
-	if part, ok := r.parts[row]; ok {
+	part, ok := r.parts[row]
+	if ok {
 		row = part
 	}
 	over := r.overBeforeNext(row, r.nodeOver(row))
@@ -382,6 +383,9 @@ func (r *run) complete(row int32) int32 {
 		if r.nodes[e] == e {
 			over = e
 		}
+	}
+	if e := r.end(row); ok && e > over && e < next+1 {
+		over = e // it is added in place, and gone then
 	}
 	return max(over, min(r.summedUp(row, over), r.end(row)))
 }
