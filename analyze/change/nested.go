@@ -147,18 +147,13 @@ func (d *draft) tower(lists []keeper, name string) *keeper {
 	const far = 64 // rows
 	of := map[bool]*keeper{}
 	for i := range lists {
-		first := lists[i].calls[0].rows[0]
-		for row := first - 1; row >= max(first-far, int32(d.warm)); row-- {
-			own := d.stack(d.code(row))
-			image := d.phase(row) == inProgram && d.convolves(row)
-			if !image && (len(own) == 0 || d.name(own[0]) != "embedding") {
-				continue
-			}
-			if of[image] != nil {
-				return nil
-			}
+		image, known := d.ofImages(lists, i, far)
+		switch {
+		case !known:
+		case of[image] != nil:
+			return nil
+		default:
 			of[image] = &lists[i]
-			break
 		}
 	}
 	image := ofImages(name)
@@ -169,6 +164,28 @@ func (d *draft) tower(lists []keeper, name string) *keeper {
 		return of[false]
 	}
 	return of[*image]
+}
+
+// ofImages reports whether a convolution comes before one of several lists, as patches of an image are made, or an embedding alone, and
+// whether either does, so many rows before it at most.
+func (d *draft) ofImages(lists []keeper, of int, far int32) (image, known bool) {
+	first := lists[of].calls[0].rows[0]
+	least := max(first-far, int32(d.warm))
+	for i := range lists { // what comes before another list is of that
+		for _, c := range lists[i].calls {
+			if last := c.rows[len(c.rows)-1]; i != of && last < first {
+				least = max(least, last+1)
+			}
+		}
+	}
+	for row := first - 1; row >= least; row-- {
+		own := d.stack(d.code(row))
+		if d.phase(row) == inProgram && d.convolves(row) {
+			return true, true
+		}
+		known = known || len(own) > 0 && d.name(own[0]) == "embedding"
+	}
+	return false, known
 }
 
 func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
