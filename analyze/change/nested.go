@@ -354,6 +354,9 @@ func (d *draft) stagesOf(list keeper) (parts []keeper) {
 		stages = list.staged
 	}
 	if stages == nil {
+		stages = d.sized(&list.group)
+	}
+	if stages == nil {
 		return nil
 	}
 	for at := range stages.most {

@@ -333,6 +333,15 @@ func (d *draft) bySize(g *group, name string) *group {
 	if g.most < 3 || outer != "" || blocks || g.outer != nil && g.outer.most < g.most {
 		return nil
 	}
+	if out := d.sized(g); out != nil && d.deep(g) {
+		return out
+	}
+	return nil
+}
+
+// sized puts the blocks of a list together whose results are of one size, with what comes before the first; nil where sizes tell of no
+// stages.
+func (d *draft) sized(g *group) *group {
 	out := *g
 	out.calls, out.most, out.bodies, out.outer, out.staged = nil, 0, nil, nil, nil
 	var size int64
@@ -357,7 +366,7 @@ func (d *draft) bySize(g *group, name string) *group {
 		c.rows = slices.Clone(c.rows)
 		out.calls = append(out.calls, c)
 	}
-	if d.number(&out); out.most < 2 || out.most == g.most || !d.deep(g) {
+	if d.number(&out); out.most < 2 || out.most == g.most {
 		return nil
 	}
 	return &out
