@@ -434,12 +434,14 @@ func (x *autocast) castFrozen(trained map[int]bool, floats bool) {
 			weights = append(weights, row)
 		}
 	}
-	if len(weights) == len(products)+1 && !floats {
-		weights = weights[1:] // the first is of an embedding
+	embeds := 0
+	if !floats {
+		embeds = 1 // the first may be of an embedding
 	}
-	if len(weights) != len(products) {
+	if products = x.asMany(products, len(weights)-embeds, len(weights)); len(products) == 0 {
 		return
 	}
+	weights = weights[len(weights)-len(products):]
 	for i, result := range products {
 		last := x.neededBefore(result)
 		if last < 0 || x.end(last) <= x.pass.begin {
@@ -447,6 +449,46 @@ func (x *autocast) castFrozen(trained map[int]bool, floats bool) {
 		}
 		x.add(weights[i], max(x.t.Lives[result].Born-1, 0), x.end(last)).parts = 2
 	}
+}
+
+// asMany are those of some products that are between least and most, all or those of some of the lines that call them: adapters have
+// products of their own, which no parameter of a model weighs.
+func (x *autocast) asMany(products []int32, least, most int) []int32 {
+	const many = 8
+	if len(products) >= least && len(products) <= most {
+		return products
+	}
+	var lines []snapshot.FrameID
+	of := make([]int, len(products)) // place in lines
+	for i, row := range products {
+		stack := x.stack(x.code(row))
+		at := max(slices.IndexFunc(stack, func(id snapshot.FrameID) bool { return !frames.Of(x.s, id).IsLibrary() }), 0)
+		k := slices.Index(lines, stack[at])
+		if k < 0 {
+			k, lines = len(lines), append(lines, stack[at])
+		}
+		of[i] = k
+	}
+	if len(lines) > many {
+		return nil
+	}
+	var found []int32
+	for set := 1; set < 1<<len(lines); set++ {
+		var some []int32
+		for i, row := range products {
+			if set>>of[i]&1 == 1 {
+				some = append(some, row)
+			}
+		}
+		if len(some) < least || len(some) > most {
+			continue
+		}
+		if found != nil {
+			return nil // of several
+		}
+		found = some
+	}
+	return found
 }
 
 // castAt has a node make a gradient in 16 bits, of which 32 are made when it is over, at an event; or the other way.
