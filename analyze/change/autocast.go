@@ -418,10 +418,13 @@ func (x *autocast) castGiven() {
 // castFrozen has products by weights that are not trained keep copies of these, which what they give on is made with, where there are
 // as many such weights: in the order of the model's parameters.
 func (x *autocast) castFrozen(trained map[int]bool, floats bool) {
-	var products []int32
+	var products, all []int32
 	for i, of := range x.products {
 		if of.weighs && !trained[i] {
 			products = append(products, of.row)
+		}
+		if of.weighs {
+			all = append(all, of.row)
 		}
 	}
 	if len(products) == 0 {
@@ -438,7 +441,10 @@ func (x *autocast) castFrozen(trained map[int]bool, floats bool) {
 	if !floats {
 		embeds = 1 // the first may be of an embedding
 	}
-	if products = x.asMany(products, len(weights)-embeds, len(weights)); len(products) == 0 {
+	if n := len(products); n < len(weights)-embeds || n > len(weights) {
+		products = x.ofLines(all, len(weights)-embeds, len(weights))
+	}
+	if len(products) == 0 {
 		return
 	}
 	weights = weights[len(weights)-len(products):]
@@ -451,13 +457,10 @@ func (x *autocast) castFrozen(trained map[int]bool, floats bool) {
 	}
 }
 
-// asMany are those of some products that are between least and most, all or those of some of the lines that call them: adapters have
-// products of their own, which no parameter of a model weighs.
-func (x *autocast) asMany(products []int32, least, most int) []int32 {
-	const many = 8
-	if len(products) >= least && len(products) <= most {
-		return products
-	}
+// ofLines are those of some products that some of the lines which call them make, between least and most, as many as there can be: what
+// adapters multiply beside no parameter of a model weighs. It is nil where several sets of lines make as many.
+func (x *autocast) ofLines(products []int32, least, most int) []int32 {
+	const many = 8 // lines
 	var lines []snapshot.FrameID
 	of := make([]int, len(products)) // place in lines
 	for i, row := range products {
@@ -473,6 +476,7 @@ func (x *autocast) asMany(products []int32, least, most int) []int32 {
 		return nil
 	}
 	var found []int32
+	several := false
 	for set := 1; set < 1<<len(lines); set++ {
 		var some []int32
 		for i, row := range products {
@@ -480,13 +484,16 @@ func (x *autocast) asMany(products []int32, least, most int) []int32 {
 				some = append(some, row)
 			}
 		}
-		if len(some) < least || len(some) > most {
-			continue
+		switch {
+		case len(some) < max(least, len(found), 1) || len(some) > most:
+		case len(some) == len(found):
+			several = true
+		default:
+			found, several = some, false
 		}
-		if found != nil {
-			return nil // of several
-		}
-		found = some
+	}
+	if several {
+		return nil
 	}
 	return found
 }
