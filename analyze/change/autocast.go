@@ -2,6 +2,7 @@ package change
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -32,12 +33,14 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 			own: map[int32]bool{}, casts: map[int32]bool{}, matrices: matrices, needs: d.savedRows(p)}
 		m := d.modelOf(p)
 		if m != nil {
-			x.spare(m)
+			x.outside = d.rowsOutside(m, p)
+			maps.Copy(x.wide, x.outside)
 		}
 		d.castCrossEntropies(p, narrow, x.wide)
 		d.castLosses(p, x.wide, func(stack []snapshot.FrameID, depth int) bool {
 			return d.upcasts(stack, depth) || d.isLoss(stack, depth)
 		})
+		maps.DeleteFunc(x.wide, func(row int32, _ bool) bool { return x.outside[row] })
 		if x.tells() {
 			x.typesTold()
 		} else {
@@ -103,9 +106,10 @@ type autocast struct {
 	pass         *pass
 	forward      []int32        // results of operations on the way to the pass
 	narrow, wide map[int32]bool // rows of 16 bits, and of losses
+	outside      map[int32]bool // rows that are not made under torch.autocast
 	products     []product16
 	normed       map[int32]bool // what norms are given, or scaled
-	own          map[int32]bool // results that operations save themselves, in 32 bits
+	own          map[int32]bool // results that operations save themselves
 	casts        map[int32]bool // gradients that go over to another type, and whether that is the wider one
 	matrices     []int32        // large parameters
 	needs        []int32        // what backward needs, see savedRows
@@ -136,7 +140,7 @@ func (x *autocast) types() {
 	latest := map[int64]bool{} // by size, whether the last result has 16 bits
 	powers := x.powers()
 	for _, row := range x.forward {
-		if x.wide[row] || x.masks(row) {
+		if x.wide[row] || x.outside[row] || x.masks(row) {
 			continue
 		}
 		code, size := x.stack(x.code(row))[0], x.t.Lives[row].Requested
@@ -578,8 +582,9 @@ func (x *autocast) castBack() (unsure int64) {
 		balance[x.t.Lives[row].Requested] += n
 	}
 	p := x.pass
-	latest, before := map[int64]bool{}, int32(-1) // by size, the type of the last that C++ tells of, and that
-	saved := map[int64][]int32{}                  // by size, in the order of their ends
+	latest := map[int64]bool{}   // by size, whether the last that C++ tells of has 16 bits
+	known, last := false, false  // whether it tells of any, and that
+	saved := map[int64][]int32{} // by size, in the order of their ends
 	for _, row := range x.needs {
 		saved[x.t.Lives[row].Requested] = append(saved[x.t.Lives[row].Requested], row)
 	}
@@ -599,16 +604,16 @@ func (x *autocast) castBack() (unsure int64) {
 			continue
 		}
 		o := x.operator(row)
-		if o.Name != "" && x.partial(row) {
+		if o.Name != "" && x.partial(row) { // else the sum's own type is not known so well that it matters
 			continue
 		}
 		if wider, ok := x.casts[row]; ok {
-			latest[l.Requested], before = !wider, row
+			latest[l.Requested], known, last = !wider, true, !wider
 			continue
 		}
 		if of := o.GivesOn(); of != frames.AsGiven {
 			x.narrow[row] = of == frames.Half
-			latest[l.Requested], before = x.narrow[row], row
+			latest[l.Requested], known, last = x.narrow[row], true, x.narrow[row]
 			continue
 		}
 		of := saved[l.Requested]
@@ -616,8 +621,8 @@ func (x *autocast) castBack() (unsure int64) {
 		near := next < len(of) && x.end(of[next]) < l.Born+ofNorm
 		was, seen := latest[l.Requested]
 		switch on := o.Passes(); {
-		case on == frames.OtherSize || o.SumsUp() && before >= 0:
-			x.narrow[row] = before >= 0 && x.narrow[before]
+		case on == frames.OtherSize || o.SumsUp() && known:
+			x.narrow[row] = last
 		case on == frames.SameSize && seen:
 			x.narrow[row] = was
 		case near:
@@ -628,7 +633,7 @@ func (x *autocast) castBack() (unsure int64) {
 			x.narrow[row] = balance[l.Requested] > 0
 		}
 		if o.Name != "" {
-			latest[l.Requested], before = x.narrow[row], row
+			latest[l.Requested], known, last = x.narrow[row], true, x.narrow[row]
 		}
 	}
 	return unsure

@@ -472,7 +472,7 @@ func (d *draft) beside(row int32) bool {
 	}
 	same := func(other int32) int64 { // what the same operation asks for, 0 for another
 		if int(other) < d.warm || int(other) >= len(d.t.Lives) || d.t.Lives[other].Stack != l.Stack ||
-			d.is(other, category.Workspace) || d.operator(other).Name != d.operator(row).Name {
+			d.is(other, category.Workspace) || d.otherOperator(other, row) {
 			return 0
 		}
 		return d.t.Lives[other].Requested

@@ -22,7 +22,7 @@ func (r *run) findOperations() {
 	r.operations, r.operationAt = r.operations[:0], make([]int32, len(r.t.Lives))
 	for row := range int32(len(r.t.Lives)) {
 		if int(row) <= r.warm || r.code(row) != r.code(row-1) || r.worksIn(row-1) && !r.worksIn(row) ||
-			r.phase(row) == inProgram && r.operator(row).Name != r.operator(row-1).Name {
+			r.phase(row) == inProgram && r.otherOperator(row, row-1) {
 			r.operations = append(r.operations, operation{from: row})
 		}
 		n := len(r.operations) - 1
@@ -34,6 +34,12 @@ func (r *run) findOperations() {
 			}
 		}
 	}
+}
+
+// otherOperator reports whether C++ tells that two rows are of two operators.
+func (r *run) otherOperator(a, b int32) bool {
+	x, y := r.operator(a).Name, r.operator(b).Name
+	return x != y && x != "" && y != ""
 }
 
 // worksIn reports whether a row is what an operation of a library works in: a workspace, or what a convolution gives

@@ -1,21 +1,16 @@
 package change
 
-import (
-	"github.com/snapana/snapana/analyze/frames"
-)
-
-// model is the call of what accelerate runs under torch.autocast: the rows of a pass that it makes, by the frames around it, and the
-// event after which it returns. Accelerate has only that run so, and what it gives go over to 32 bits (accelerate/accelerator.py
-// prepare_model, utils/operations.py convert_outputs_to_fp32).
+// model is what accelerate runs under torch.autocast in a pass. It has only that run so, and what it gives go over to 32 bits
+// (accelerate/accelerator.py prepare_model, utils/operations.py convert_outputs_to_fp32).
 type model struct {
-	around map[int32]bool
-	last   int32 // row
+	around map[int32]bool // calls, by the number of the frames around them
+	last   int32          // row that these make
 }
 
 // modelOf is that of a pass: the calls that keep much of what its backward needs; nil where accelerate does not run the program.
 func (d *draft) modelOf(p *pass) *model {
 	const part = 8
-	if !frames.Accelerates(d.s) {
+	if !d.accelerates {
 		return nil
 	}
 	bytes, most := map[int32]int64{}, int64(0)
@@ -40,11 +35,15 @@ func (d *draft) modelOf(p *pass) *model {
 	return m
 }
 
-// spare has what a model's caller makes keep its types.
-func (x *autocast) spare(m *model) {
-	for row := x.pass.rows.from; row < x.pass.rows.to && x.t.Lives[row].Born < x.pass.begin; row++ {
-		x.wide[row] = x.wide[row] || !m.around[x.around[x.code(row)]]
+// rowsOutside are the rows on the way to a pass that the model does not make.
+func (d *draft) rowsOutside(m *model, p *pass) map[int32]bool {
+	out := map[int32]bool{}
+	for row := p.rows.from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
+		if !m.around[d.around[d.code(row)]] {
+			out[row] = true
+		}
 	}
+	return out
 }
 
 // castOutput has what a model gives last go over to 32 bits as it returns, and the gradient of that to 16.
@@ -61,7 +60,7 @@ func (x *autocast) castOutput(m *model) {
 	}
 	x.add(out, over, x.last(out)).bytes = x.sizes[out]
 	x.until(out, over)
-	const first = 12 // rows of backward
+	const first = 12 // rows of backward: the loss makes several of that size, and gives on the last
 	grad, n := int32(-1), 0
 	for row := x.lastBefore(x.pass.begin); row < x.pass.rows.to && n < first; row++ {
 		if x.t.Lives[row].Born < x.pass.begin {

@@ -32,7 +32,9 @@ type run struct {
 	phases    []phase              // by stack
 	reweighs  []bool               // by stack, whether it makes weights of parameters that it is given
 	trains    bool
-	warm      int // the first row that the trace allocated
+	// accelerates says that accelerate runs the backward passes, which has models alone run under torch.autocast.
+	accelerates bool
+	warm        int // the first row that the trace allocated
 
 	parameters map[int64]bool // sizes of what a trace knows as parameters
 
@@ -75,6 +77,7 @@ func read(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result, uses *ca
 	r := &run{s: s, t: t, recorded: t.Lives, steps: st, uses: uses, brief: map[int32]bool{}}
 	r.warm, _ = slices.BinarySearchFunc(t.Lives, 0, func(l timeline.Life, e int32) int { return cmp.Compare(l.Born, e) })
 	r.findStacks()
+	r.accelerates = frames.Accelerates(s)
 	r.phases, r.reweighs = make([]phase, len(r.stacks)), make([]bool, len(r.stacks))
 	for i := range r.phases {
 		r.phases[i] = r.phaseOf(snapshot.StackID(i))
@@ -188,7 +191,8 @@ func (r *run) beginnings() []bool {
 }
 
 // findStacks finds what there is of Python in stacks, and has rows go by that: the same program is then the same run, whether or
-// not C++ was recorded too. Where no stack has any Python, C++ is all there is.
+// not C++ was recorded too, but for what C++ tells of operators, convolutions and the engine's thread. Where no stack has any Python, C++
+// is all there is.
 func (r *run) findStacks() {
 	n := r.s.Stacks.Len() + 1
 	r.stacks, r.alike = make([][]snapshot.FrameID, n), make([]snapshot.StackID, n)

@@ -14,6 +14,8 @@ import (
 type told struct {
 	*autocast
 	made   []value
+	alive  []int                      // places in made of what was there when some was left out last, and of what was made since
+	most   int                        // how many those were
 	took   int                        // the place in made of what an operator took last, -1 for nothing
 	sums   map[int64]bool             // by size, whether the last sum with what went around some operators has 16 bits
 	before map[snapshot.StackID]value // by code, what an operator of two made last
@@ -21,7 +23,9 @@ type told struct {
 	widened []widened
 	// beside are gradients that backward makes for operators that are no products: of parameters, and of what has a smaller shape than
 	// what it is added to or multiplied with.
-	beside []int32
+	beside   []int32
+	asked    int32 // 1 + the row of which besideOf answered last
+	answered int32
 }
 
 // value is what operators may be given.
@@ -34,9 +38,10 @@ type value struct {
 type widened struct{ given, result int32 }
 
 const (
-	recently = 8  // places in made
-	muchMore = 64 // times
-	number   = 8  // bytes: it has no shape, and settles no type
+	farAway  = 4096 // places in alive
+	recently = 8    // places in made
+	muchMore = 64   // times
+	number   = 8    // bytes: it has no shape, and settles no type
 )
 
 // tells reports whether C++ tells the operators of most of what is made on the way to the pass.
@@ -61,7 +66,7 @@ func (x *autocast) typesTold() {
 			at++
 			t.find(row, o)
 		case x.is(row, category.Input):
-			t.made = append(t.made, value{row: row})
+			t.give(value{row: row})
 		case o.Copies && o.Precision != frames.AsGiven:
 			x.narrow[row] = o.Precision != frames.Full
 		}
@@ -99,6 +104,8 @@ func (t *told) find(row int32, o frames.Operator) {
 			t.takeAll(row, o)
 			t.products = append(t.products, product16{row, of == frames.Weighs})
 		}
+	case o.Kind == frames.Alike:
+		half = t.alike(row)
 	case o.Kind == frames.Joins:
 		half = t.join(row, o)
 	case o.Kind == frames.Pairs:
@@ -106,15 +113,36 @@ func (t *told) find(row int32, o frames.Operator) {
 	case !t.takesParameter(row, o):
 		half = t.take(row, o)
 	}
-	half = half && !t.wide[row]
+	half = half && !t.wide[row] && !t.outside[row]
 	t.own[row] = o.SavesResult() && (of == frames.AsGiven || !half)
 	_, t.normed[row] = t.norm(row)
 	if half {
 		t.makeNarrow(row)
 	}
 	if !o.Copies || of == frames.AsGiven {
-		t.made = append(t.made, value{row: row, half: half})
+		t.give(value{row: row, half: half})
 	}
+}
+
+// give has operators take a value.
+func (t *told) give(v value) {
+	born := t.t.Lives[v.row].Born
+	if len(t.alive) > 2*t.most {
+		t.alive = slices.DeleteFunc(t.alive, func(k int) bool { return t.end(t.made[k].row) <= born })
+		t.most = max(len(t.alive), recently)
+	}
+	t.made = append(t.made, v)
+	t.alive = append(t.alive, len(t.made)-1)
+}
+
+// alike reports whether what was made last of those of the size of a row has 16 bits, as what is made like it.
+func (t *told) alike(row int32) bool {
+	for k := range t.there(row) {
+		if t.sizeAt(k) == t.size(row) {
+			return t.made[k].half
+		}
+	}
+	return false
 }
 
 // places reports whether a row are the places of what an operator picks, of 64 bits each.
@@ -131,12 +159,12 @@ func (t *told) size(row int32) int64 { return t.t.Lives[row].Requested }
 // sizeAt is the size of what is at a place.
 func (t *told) sizeAt(k int) int64 { return t.size(t.made[k].row) }
 
-// there are the places of what is there when a row is made, the last first.
+// there are the places of what is there when a row is made and was made not too long before, the last first.
 func (t *told) there(row int32) func(yield func(k int) bool) {
 	born := t.t.Lives[row].Born
 	return func(yield func(k int) bool) {
-		for k := len(t.made) - 1; k >= 0; k-- {
-			if t.end(t.made[k].row) > born && !yield(k) {
+		for i := len(t.alive) - 1; i >= max(len(t.alive)-farAway, 0); i-- {
+			if k := t.alive[i]; t.end(t.made[k].row) > born && !yield(k) {
 				return
 			}
 		}
@@ -166,7 +194,7 @@ func (t *told) take(row int32, o frames.Operator) bool {
 		}
 	}
 	t.took = latest
-	if latest < 0 || same == latest-1 {
+	if latest < 0 || same >= 0 && same == latest-1 {
 		t.took = same
 	}
 	if t.took < 0 {
@@ -186,7 +214,10 @@ func (t *told) takeAll(row int32, o frames.Operator) {
 		others = 2
 	}
 	t.take(row, o)
-	for k := len(t.made) - 1; k >= 0 && t.isRecent(k) && others > 0; k-- {
+	for k := range t.there(row) {
+		if others == 0 || !t.isRecent(k) {
+			break
+		}
 		if !t.made[k].taken {
 			t.made[k].taken = true
 			others--
@@ -356,7 +387,11 @@ func (t *told) smaller(row int32, o frames.Operator) int {
 // besideOf is the gradient that backward makes, when an operator comes by, of a parameter that this takes, or of what has a smaller shape,
 // -1 for none.
 func (t *told) besideOf(row int32, o frames.Operator) int32 {
-	from, to := t.pass.begin, t.pass.last
+	if t.asked == row+1 {
+		return t.answered
+	}
+	t.asked, t.answered = row+1, -1
+	from, to := t.pass.begin, t.pass.last+1
 	if k, _ := slices.BinarySearch(t.needs, row); k < len(t.needs) {
 		from = t.end(t.needs[k])
 	}
@@ -366,11 +401,12 @@ func (t *told) besideOf(row int32, o frames.Operator) int32 {
 	k, _ := slices.BinarySearchFunc(t.beside, from, func(grad, e int32) int { return int(t.t.Lives[grad].Born - e - 1) })
 	for ; k < len(t.beside) && t.t.Lives[t.beside[k]].Born < to; k++ {
 		of := t.operator(t.beside[k])
-		if of.IsNodeOf(o.Name) || of.Node == "" && o.Kind == frames.Pairs {
-			return t.beside[k]
+		if of.IsNodeOf(o.Name) || of.SumsUp() && o.Kind == frames.Pairs {
+			t.answered = t.beside[k]
+			break
 		}
 	}
-	return -1
+	return t.answered
 }
 
 // takesParameter reports whether an operator takes a parameter.
@@ -383,8 +419,8 @@ func (t *told) takesParameter(row int32, o frames.Operator) bool {
 	return n > number && (len(t.parameters) == 0 || t.parameters[n])
 }
 
-// copyWidened has operators of 32 bits make a copy of what has 16, which those that save what they are given keep. What norms do
-// castGiven knows, and what losses do castLosses.
+// copyWidened has operators of 32 bits make a copy of what has 16, which those that save what they are given keep, and others, as
+// softmaxes, have until they are done. What norms do castGiven knows, and of what one operator alone saves; what losses do castLosses.
 func (t *told) copyWidened() {
 	for _, w := range t.widened {
 		o := t.operator(w.result)
@@ -402,8 +438,12 @@ func (t *told) copyWidened() {
 // nodeAt is the node that lets go of something at an event, the zero value where C++ does not tell.
 func (r *run) nodeAt(event int32) frames.Operator {
 	for row := r.lastBefore(event); int(row) >= r.warm && r.phase(row) == inBackward; row-- {
-		if o := r.operator(row); o.Node != "" || o.Name == "" {
+		o := r.operator(row)
+		if o.Node != "" {
 			return o
+		}
+		if o.Name == "" || len(r.stack(r.code(row))) > 0 {
+			break // Python runs it
 		}
 	}
 	return frames.Operator{}

@@ -30,16 +30,18 @@ const (
 	Joins               // puts together what it is given
 	Picks               // picks some of what it is given, and tells which behind that
 	LooksUp             // picks what it is told to
+	Alike               // makes something of nothing that is like what it is given
 )
 
 // kinds are operators by what they do.
 var kinds = map[Kind]string{
-	Makes: " zeros ones empty full rand randn eye linspace to _to_copy embedding bernoulli tril triu ",
+	Makes: " zeros ones empty full rand randn eye linspace to _to_copy embedding new_zeros new_ones new_empty new_full ",
 	Counts: " arange randint randperm one_hot lt gt le ge eq ne logical_and logical_or logical_not bitwise_and bitwise_or bitwise_not " +
 		"__and__ __or__ isnan isinf argmax argmin argsort searchsorted bucketize multinomial ",
-	Pairs:   " add sub rsub mul div maximum minimum where lerp addcmul addcdiv atan2 fmod remainder grid_sampler index_add scatter_add ",
+	Pairs:   " add sub rsub mul div maximum minimum where lerp addcmul addcdiv atan2 fmod remainder grid_sampler index_add scatter_add bilinear cross dot tensordot vdot ",
 	Joins:   " cat stack concat concatenate hstack vstack ",
 	Picks:   " max min topk sort median kthvalue cummax cummin adaptive_max_pool2d max_pool1d max_pool2d max_pool3d ",
+	Alike:   " empty_like full_like ones_like rand_like randn_like zeros_like ",
 	LooksUp: " index index_select gather take_along_dim select ",
 }
 
@@ -63,14 +65,14 @@ var rules = map[Precision]string{
 
 // nodes are those of backward passes whose types the rules settle: each gives on the type that its operator is given.
 var nodes = map[Precision]string{
-	Half: " Mm Addmm Addbmm Baddbmm Bmm Addmv Mv Addr Convolution CudnnConvolution SlowConv3D Linear LinalgVecdot Prelu " +
+	Half: " Mm Addmm Addbmm Baddbmm Bmm Addmv Mv Addr Convolution ConvTbc CudnnConvolution CudnnConvolutionTranspose SlowConv3D Linear PreluKernel " +
 		"ScaledDotProductFlashAttention ScaledDotProductEfficientAttention ScaledDotProductCudnnAttention " +
 		"ThnnFusedLstmCell ThnnFusedGruCell CudnnRnn ",
 	Full: " Acos Asin BinaryCrossEntropy BinaryCrossEntropyWithLogits Cdist Cosh Cumprod Cumsum Dist Erfinv Exp Expm1 EuclideanDist " +
-		"NativeGroupNorm NativeLayerNorm FusedRmsNorm HuberLoss KlDiv LinalgVectorNorm Log Log10 Log1P Log2 LogSoftmax Logsumexp " +
-		"MseLoss NllLoss NllLoss2D Norm Pdist Pow Prod Reciprocal Renorm Rsqrt Sinh SmoothL1Loss SoftMarginLoss Softmax Softplus Tan " +
+		"NativeGroupNorm NativeLayerNorm FusedRmsNorm HuberLoss LinalgVectorNorm Log Log10 Log1P Log2 LogSoftmax Logsumexp " +
+		"MseLoss MultiMarginLoss MultilabelMarginLoss NllLoss NllLoss2D Norm Pdist Pow Prod Reciprocal Renorm Rsqrt Sinh SmoothL1Loss SoftMarginLoss Softmax Softplus Tan " +
 		"UpsampleBicubic2D UpsampleBilinear2D UpsampleLinear1D UpsampleNearest1D UpsampleNearest2D UpsampleNearest3D " +
-		"UpsampleTrilinear3D UpsampleBicubic2DAa UpsampleBilinear2DAa UpsampleNearestExact1D UpsampleNearestExact2D ",
+		"UpsampleTrilinear3D UpsampleBicubic2DAa UpsampleBilinear2DAa UpsampleNearestExact1D UpsampleNearestExact2D UpsampleNearestExact3D ",
 }
 
 // Passing is what a node of a backward pass gives on with nothing that was saved: the gradient that it is given, of that type.
@@ -84,8 +86,8 @@ const (
 )
 
 var passings = map[Passing]string{
-	SameSize: " Add Clone Contiguous NativeDropout Neg Permute Reshape Roll Flip Sub T Transpose UnsafeView View ",
-	OtherSize: " Cat ConstantPadNd Expand Gather Index IndexSelect Mean Narrow ReflectionPad1D ReflectionPad2D Repeat Select Slice Split " +
+	SameSize: " Add Clone NativeDropout Neg Permute Roll Flip Sub T Transpose UnsafeView View ",
+	OtherSize: " Cat ConstantPadNd Expand Gather Index IndexSelect Mean ReflectionPad1D ReflectionPad2D Repeat Select Slice Split " +
 		"SplitWithSizes Stack Sum Unbind Unfold ",
 }
 
@@ -94,11 +96,13 @@ const (
 	// (AT_FORALL_FP32_SET_OPT_DTYPE): softmaxes make that themselves.
 	widens = " sum prod cumsum cumprod linalg_vector_norm linalg_matrix_norm norm "
 	// savesResult are operators that save their result for a backward pass, and not what they are given.
-	savesResult = " softmax log_softmax exp expm1 reciprocal rsqrt sqrt sigmoid tanh relu cumprod prod logsumexp "
+	savesResult = " softmax log_softmax exp expm1 reciprocal rsqrt sqrt sigmoid tan tanh relu "
+	// promoting are operators that run as a whole in the larger type of what they are given (AT_FORALL_PROMOTE).
+	promoting = " addcdiv addcmul atan2 bilinear cross dot grid_sampler index_put scatter_add tensordot vdot "
 	// copying are operators that only copy what they are given.
 	copying = " clone contiguous "
 	// overloads end the names of operators that have several, beside those in capitals.
-	overloads = "_int _vec _dim _input _self _deprecated _dtype_layout _dtype _device _other"
+	overloads = "_int _vec _dim _input _self _deprecated _dtype_layout _dtype _device _other _memory_format _start_step _start _generator _low"
 )
 
 // in reports whether a list has a name.
@@ -160,6 +164,7 @@ func Operators(s *snapshot.Snapshot) func(stack []snapshot.FrameID) Operator {
 		name, node string
 		kind       Kind
 		precision  Precision
+		promotes   bool
 	}
 	all := make([]called, s.Frames.Len()+1)
 	for id := range all {
@@ -171,7 +176,7 @@ func Operators(s *snapshot.Snapshot) func(stack []snapshot.FrameID) Operator {
 			all[id].node = m[1]
 		} else if m := operator.FindStringSubmatch(symbol); m != nil && m[2] == "call" {
 			name := withoutOverload(m[1])
-			all[id] = called{name: name, kind: of(kinds, name), precision: of(rules, name)}
+			all[id] = called{name: name, kind: of(kinds, name), precision: of(rules, name), promotes: in(promoting, name)}
 		}
 	}
 	return func(stack []snapshot.FrameID) (out Operator) {
@@ -185,7 +190,10 @@ func Operators(s *snapshot.Snapshot) func(stack []snapshot.FrameID) Operator {
 			case c.name != "":
 				out.Copies = out.Copies || in(copying, out.Name)
 				out.Name, out.Kind = c.name, c.kind
-				if c.precision != AsGiven {
+				switch {
+				case c.promotes:
+					out.Precision, out.Ruled = AsGiven, ""
+				case c.precision != AsGiven:
 					out.Precision, out.Ruled = c.precision, c.name
 				}
 			}
