@@ -35,7 +35,7 @@ const (
 
 // kinds are operators by what they do.
 var kinds = map[Kind]string{
-	Makes: " zeros ones empty full rand randn eye linspace to _to_copy embedding new_zeros new_ones new_empty new_full ",
+	Makes: " zeros ones empty full rand randn eye linspace to _to_copy embedding ",
 	Counts: " arange randint randperm one_hot lt gt le ge eq ne logical_and logical_or logical_not bitwise_and bitwise_or bitwise_not " +
 		"__and__ __or__ isnan isinf argmax argmin argsort searchsorted bucketize multinomial ",
 	Pairs:   " add sub rsub mul div maximum minimum where lerp addcmul addcdiv atan2 fmod remainder grid_sampler index_add scatter_add bilinear cross dot tensordot vdot ",
