@@ -56,7 +56,7 @@ func loop(d *build.Device, module ...string) {
 
 var asked = []string{"accumulate=2", "checkpoint=blocks.*", "offload=activations", "offload=optimizer", "foreach=off",
 	"optimizer-in-backward", "zero=2,4", "zero=torch,100000", "adam-8bit", "checkpoint=*",
-	"fsdp=2,4", "fsdp=3,4", "dtype=bf16:all", "no-grad=model.py:7", "del=model.py:7", "free-leak=model.py:7"}
+	"fsdp=2,4", "fsdp=3,4", "dtype=bf16:all", "dtype=bf16:activations", "no-grad=model.py:7", "del=model.py:7", "free-leak=model.py:7"}
 
 // TestOdd holds that each change is answered or refused for recordings that lack what programs have: without any block,
 // with modules that are not Python, and ends in the midst of a pass at the end of a chunk of events.
@@ -166,6 +166,54 @@ func TestNative(t *testing.T) {
 	}
 	if c := &a.Changes[0]; c.Modules != 3 || c.OfThose != 3 {
 		t.Errorf("%d of %d modules, want 3 of 3", c.Modules, c.OfThose)
+	}
+}
+
+// TestOperators holds that C++ tells which of two operations in one line torch.autocast has compute in 32 bits, that it tells nothing
+// where its symbols are missing, and that changes which types are nothing to answer the same with it.
+func TestOperators(t *testing.T) {
+	const size = 64 << 20
+	peak := func(second, text string) int64 {
+		in := built(t, build.Options{}, func(d *build.Device) {
+			native := func(name string, stack []string) *build.Stack {
+				switch second {
+				case "":
+					return build.NewStack(stack...)
+				case "?":
+					return build.NewStack(append([]string{"libtorch.so:1:??"}, stack...)...)
+				}
+				return build.NewStack(append([]string{"libtorch.so:1:" + name}, stack...)...)
+			}
+			model := slices.Concat([]string{"/app/model.py:7:forward"}, called, []string{"/app/train.py:9:main"})
+			layer := slices.Concat([]string{torch + "nn/modules/linear.py:134:forward"}, called, model)
+			for range 3 {
+				d.Stack = native("at::_ops::linear::call(at::Tensor const&)", layer)
+				first := d.Alloc(size)
+				d.Stack = native("at::_ops::"+second+"::call(at::Tensor const&)", model)
+				kept := d.Alloc(size)
+				d.Stack = build.NewStack(torch+"autograd/graph.py:8:_engine_run_backward", torch+"_tensor.py:7:backward",
+					"/app/train.py:9:main")
+				d.Free(d.Alloc(1 << 20))
+				d.Free(kept)
+				d.Free(d.Alloc(2 << 20))
+				d.Free(first)
+			}
+		})
+		a, err := change.Ask(t.Context(), in, []change.Change{parse(t, text)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.After.AllocatedPeak
+	}
+	const autocast = "dtype=bf16:activations"
+	python, unknown := peak("", autocast), peak("?", autocast)
+	follows, computes := peak("gelu", autocast), peak("exp", autocast)
+	if unknown != python || computes < follows+size/2 {
+		t.Errorf("allocated peak %d without C++, %d without its symbols; %d of a GELU, %d of an exponential", python, unknown,
+			follows, computes)
+	}
+	if of, without := peak("exp", "dtype=bf16:all"), peak("", "dtype=bf16:all"); of != without {
+		t.Errorf("of 16 bits throughout: allocated peak %d with C++, %d without", of, without)
 	}
 }
 

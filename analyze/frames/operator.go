@@ -38,7 +38,8 @@ var kinds = map[Kind]string{
 	Makes: " zeros ones empty full rand randn eye linspace to _to_copy embedding ",
 	Counts: " arange randint randperm one_hot lt gt le ge eq ne logical_and logical_or logical_not bitwise_and bitwise_or bitwise_not " +
 		"__and__ __or__ isnan isinf argmax argmin argsort searchsorted bucketize multinomial ",
-	Pairs:   " add sub rsub mul div maximum minimum where lerp addcmul addcdiv atan2 fmod remainder grid_sampler index_add scatter_add bilinear cross dot tensordot vdot ",
+	Pairs: " add sub rsub mul div maximum minimum where lerp addcmul addcdiv atan2 fmod remainder grid_sampler index_add " +
+		"scatter_add bilinear cross dot tensordot vdot ",
 	Joins:   " cat stack concat concatenate hstack vstack ",
 	Picks:   " max min topk sort median kthvalue cummax cummin adaptive_max_pool2d max_pool1d max_pool2d max_pool3d ",
 	Alike:   " empty_like full_like ones_like rand_like randn_like zeros_like ",
@@ -65,14 +66,15 @@ var rules = map[Precision]string{
 
 // nodes are those of backward passes whose types the rules settle: each gives on the type that its operator is given.
 var nodes = map[Precision]string{
-	Half: " Mm Addmm Addbmm Baddbmm Bmm Addmv Mv Addr Convolution ConvTbc CudnnConvolution CudnnConvolutionTranspose SlowConv3D Linear PreluKernel " +
-		"ScaledDotProductFlashAttention ScaledDotProductEfficientAttention ScaledDotProductCudnnAttention " +
+	Half: " Mm Addmm Addbmm Baddbmm Bmm Addmv Mv Addr Convolution ConvTbc CudnnConvolution CudnnConvolutionTranspose SlowConv3D Linear " +
+		"PreluKernel ScaledDotProductFlashAttention ScaledDotProductEfficientAttention ScaledDotProductCudnnAttention " +
 		"ThnnFusedLstmCell ThnnFusedGruCell CudnnRnn ",
 	Full: " Acos Asin BinaryCrossEntropy BinaryCrossEntropyWithLogits Cdist Cosh Cumprod Cumsum Dist Erfinv Exp Expm1 EuclideanDist " +
 		"NativeGroupNorm NativeLayerNorm FusedRmsNorm HuberLoss LinalgVectorNorm Log Log10 Log1P Log2 LogSoftmax Logsumexp " +
-		"MseLoss MultiMarginLoss MultilabelMarginLoss NllLoss NllLoss2D Norm Pdist Pow Prod Reciprocal Renorm Rsqrt Sinh SmoothL1Loss SoftMarginLoss Softmax Softplus Tan " +
-		"UpsampleBicubic2D UpsampleBilinear2D UpsampleLinear1D UpsampleNearest1D UpsampleNearest2D UpsampleNearest3D " +
-		"UpsampleTrilinear3D UpsampleBicubic2DAa UpsampleBilinear2DAa UpsampleNearestExact1D UpsampleNearestExact2D UpsampleNearestExact3D ",
+		"MseLoss MultiMarginLoss MultilabelMarginLoss NllLoss NllLoss2D Norm Pdist Pow Prod Reciprocal Renorm Rsqrt Sinh " +
+		"SmoothL1Loss SoftMarginLoss Softmax Softplus Tan UpsampleBicubic2D UpsampleBilinear2D UpsampleLinear1D UpsampleNearest1D " +
+		"UpsampleNearest2D UpsampleNearest3D UpsampleTrilinear3D UpsampleBicubic2DAa UpsampleBilinear2DAa UpsampleNearestExact1D " +
+		"UpsampleNearestExact2D UpsampleNearestExact3D ",
 }
 
 // Passing is what a node of a backward pass gives on with nothing that was saved: the gradient that it is given, of that type.
@@ -102,7 +104,8 @@ const (
 	// copying are operators that only copy what they are given.
 	copying = " clone contiguous "
 	// overloads end the names of operators that have several, beside those in capitals.
-	overloads = "_int _vec _dim _input _self _deprecated _dtype_layout _dtype _device _other _memory_format _start_step _start _generator _low"
+	overloads = "_int _vec _dim _input _self _deprecated _dtype_layout _dtype _device _other _memory_format _start_step " +
+		"_start _generator _low"
 )
 
 // in reports whether a list has a name.
