@@ -75,6 +75,8 @@ const (
 	Elements32     AssumptionKind = "elements_32"     // elements had 32 bits
 	Converted      AssumptionKind = "converted"       // the model is made in 32 bits, then converted
 	Autocast       AssumptionKind = "autocast"        // activations of 16 bits are those of torch.autocast
+	PythonAlone    AssumptionKind = "python_alone"    // C++ was not recorded, and what the program computes itself is guessed
+	Accelerated    AssumptionKind = "accelerated"     // accelerate runs the model alone so, and what it gives goes over to 32 bits
 	Casts          AssumptionKind = "casts"           // what is known to compute in 32 bits does so, in copies
 	CastsLoss      AssumptionKind = "casts_loss"      // so does a cross entropy of what comes of tokens
 	SavedOnCPU     AssumptionKind = "saved_on_cpu"    // activations go at once, and come back as they are needed
@@ -213,6 +215,12 @@ func (d *draft) applyType(c *Change, a *Applied, refuse refusal) error {
 			return half[row] || of(row) && !(own && d.passOf(d.t.Lives[row].Born) != nil)
 		}, a)
 		a.assume(Autocast)
+		if !d.hasOperators() {
+			a.assume(PythonAlone)
+		}
+		if d.accelerates {
+			a.assume(Accelerated)
+		}
 	case saved || c.all:
 		wide, likely := d.cast(!c.losses)
 		if a.uncast = likely; likely > 0 {

@@ -259,6 +259,11 @@ func (r *run) phaseOf(stack snapshot.StackID) phase {
 	return inProgram
 }
 
+// hasOperators reports whether C++ tells any operator.
+func (r *run) hasOperators() bool {
+	return slices.ContainsFunc(r.operators, func(o frames.Operator) bool { return o.Name != "" })
+}
+
 func (r *run) phase(row int32) phase { return r.phases[r.t.Lives[row].Stack] }
 
 func (r *run) findParameters() {

@@ -278,6 +278,11 @@ func assumed(a *change.Assumption) string {
 	case change.Autocast:
 		return "Activations are computed as under torch.autocast: products keep copies of their weights and of what they are given in " +
 			"16 bits; norms, softmaxes and losses stay at 32."
+	case change.PythonAlone:
+		return "Frames of C++ were not recorded, so which operations the program asks for itself is guessed: record with " +
+			"stacks=\"all\", which is the default."
+	case change.Accelerated:
+		return "Accelerate runs the model alone under torch.autocast, and what that gives goes over to 32 bits."
 	case change.SavedOnCPU:
 		return "Activations leave as soon as nothing but backward needs them, and come back one at a time, without what is " +
 			"larger seen through a view, as an expanded tensor is."
