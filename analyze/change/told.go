@@ -291,6 +291,8 @@ func (t *told) pair(row int32, o frames.Operator) (half bool) {
 	case second >= 0 && first-second <= recently/2:
 		t.made[second].taken = true
 		return half && t.made[second].half
+	case o.Name == "add" && t.masksScores(row):
+		return false
 	case t.sizeAt(first) < n && same >= 0:
 		return half && t.made[same].half
 	case t.besideOf(row, o) >= 0: // of what is not seen: it is taken to have the same type
@@ -307,6 +309,21 @@ func (t *told) pair(row int32, o frames.Operator) (half bool) {
 		t.sums[n] = half
 	}
 	return half
+}
+
+// masksScores reports whether a sum goes to a softmax next and something smaller of 32 bits is there that nothing took, as masks are which
+// programs add to the scores of attention.
+func (t *told) masksScores(row int32) bool {
+	k, _ := slices.BinarySearch(t.forward, row)
+	if k+1 >= len(t.forward) || t.operator(t.forward[k+1]).Name != "softmax" || t.size(t.forward[k+1]) != t.size(row) {
+		return false
+	}
+	for k := range t.there(row) {
+		if size := t.sizeAt(k); !t.made[k].taken && !t.made[k].half && size > 0 && size < t.size(row) && t.size(row)%size == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // operands are the places of what an operator of two may take: what was given to no other yet, that of the size of the row first, which
