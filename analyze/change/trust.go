@@ -140,11 +140,12 @@ func (in *Input) bound(ctx context.Context, d *draft, a *Answer) error {
 		a.Doubts = append([]Doubt{layout}, a.Doubts...)
 	}
 	again := slices.ContainsFunc(a.Changes, func(c Applied) bool { return c.Kind == Checkpoint && c.Blocks > 0 })
+	otherwise := slices.ContainsFunc(a.Changes, func(c Applied) bool { return max(c.sooner.peak, c.later.peak) > 0 })
 	var off int64
 	switch {
 	case again: // small things are kept otherwise in each module, and may take another segment, or two where the peak is large
 		off = min(max(large, peak/20), 2*large)
-	case jumps, low < high:
+	case jumps, otherwise, low < high:
 		off = large
 	case len(a.Doubts) > 0:
 		off = few
