@@ -31,9 +31,9 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 		p := &d.passes[i]
 		x := autocast{draft: d, pass: p, forward: d.results(p), narrow: narrow, wide: map[int32]bool{}, normed: map[int32]bool{},
 			own: map[int32]bool{}, casts: map[int32]bool{}, matrices: matrices, needs: d.savedRows(p)}
-		m := d.modelOf(p)
+		m := x.modelOf()
 		if m != nil {
-			x.outside = d.rowsOutside(m, p)
+			x.outside = x.rowsOutside(m)
 			maps.Copy(x.wide, x.outside)
 		}
 		d.castCrossEntropies(p, narrow, x.wide)
@@ -385,8 +385,9 @@ func (x *autocast) castGiven() {
 				break
 			}
 			born := max(x.t.Lives[x.products[at].row].Born-1, 0)
-			if n.grad >= 0 && x.products[at].weighs {
-				over := x.nodeOver(n.grad)
+			weighs, over := n.grad >= 0 && x.products[at].weighs, n.end
+			if weighs {
+				over = x.nodeOver(n.grad)
 				weight := n.grad
 				if of, ok := x.partOf[weight]; ok {
 					weight = of
@@ -398,14 +399,15 @@ func (x *autocast) castGiven() {
 					x.add(n.grad, born, over).parts = 2
 					copies[weight] = len(x.added) - 1
 				}
-				if full {
-					x.castAt(x.gradientOf(row, n.end), over, true)
-				}
+			}
+			if full && (weighs || !changed) {
+				x.castAt(x.gradientOf(row, n.end), over, true)
+			}
+			if weighs {
 				x.castAt(n.grad, over, true)
 				trained[at] = true
 			}
 			if full && !changed {
-				x.castAt(x.gradientOf(row, n.end), n.end, true)
 				x.add(row, born, n.end).parts = 2
 			}
 		}
@@ -441,17 +443,17 @@ func (x *autocast) castFrozen(trained map[int]bool, floats bool) {
 			weights = append(weights, row)
 		}
 	}
-	embeds := 0
+	least, most := len(weights), len(weights)
 	if !floats {
-		embeds = 1 // the first may be of an embedding
+		least-- // the first may be of an embedding
 	}
-	if n := len(products); n < len(weights)-embeds || n > len(weights) {
-		products = x.ofLines(all, len(weights)-embeds, len(weights))
+	if n := len(products); n < least || n > most {
+		products = x.ofLines(all, least, most)
 	}
 	if len(products) == 0 {
 		return
 	}
-	weights = weights[len(weights)-len(products):]
+	weights = weights[most-len(products):]
 	for i, result := range products {
 		last := x.neededBefore(result)
 		if last < 0 || x.end(last) <= x.pass.begin {
@@ -582,8 +584,8 @@ func (x *autocast) castBack() (unsure int64) {
 		balance[x.t.Lives[row].Requested] += n
 	}
 	p := x.pass
-	latest := map[int64]bool{}   // by size, whether the last that C++ tells of has 16 bits
-	known, last := false, false  // whether it tells of any, and that
+	latest, last := map[int64]bool{}, false // by size, whether the last that C++ tells of has 16 bits, and of any size
+	note := func(row int32, half bool) { latest[x.t.Lives[row].Requested], last = half, half }
 	saved := map[int64][]int32{} // by size, in the order of their ends
 	for _, row := range x.needs {
 		saved[x.t.Lives[row].Requested] = append(saved[x.t.Lives[row].Requested], row)
@@ -604,16 +606,16 @@ func (x *autocast) castBack() (unsure int64) {
 			continue
 		}
 		o := x.operator(row)
-		if o.Name != "" && x.partial(row) { // else the sum's own type is not known so well that it matters
+		if o.Name != "" && x.partial(row) {
 			continue
 		}
 		if wider, ok := x.casts[row]; ok {
-			latest[l.Requested], known, last = !wider, true, !wider
+			note(row, !wider)
 			continue
 		}
 		if of := o.GivesOn(); of != frames.AsGiven {
 			x.narrow[row] = of == frames.Half
-			latest[l.Requested], known, last = x.narrow[row], true, x.narrow[row]
+			note(row, x.narrow[row])
 			continue
 		}
 		of := saved[l.Requested]
@@ -621,7 +623,7 @@ func (x *autocast) castBack() (unsure int64) {
 		near := next < len(of) && x.end(of[next]) < l.Born+ofNorm
 		was, seen := latest[l.Requested]
 		switch on := o.Passes(); {
-		case on == frames.OtherSize || o.SumsUp() && known:
+		case on == frames.OtherSize || o.SumsUp() && len(latest) > 0:
 			x.narrow[row] = last
 		case on == frames.SameSize && seen:
 			x.narrow[row] = was
@@ -633,7 +635,7 @@ func (x *autocast) castBack() (unsure int64) {
 			x.narrow[row] = balance[l.Requested] > 0
 		}
 		if o.Name != "" {
-			latest[l.Requested], known, last = x.narrow[row], true, x.narrow[row]
+			note(row, x.narrow[row])
 		}
 	}
 	return unsure

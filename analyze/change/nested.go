@@ -144,10 +144,9 @@ func (d *draft) towers(c *Change, names []string) map[string][]group {
 // before it. A name of neither is of text, as models that look at images are named for that. It is nil where that is so of none, or of
 // several.
 func (d *draft) tower(lists []keeper, name string) *keeper {
-	const far = 64 // rows
 	of := map[bool]*keeper{}
 	for i := range lists {
-		image, known := d.ofImages(lists, i, far)
+		image, known := d.seesImages(lists, i)
 		switch {
 		case !known:
 		case of[image] != nil:
@@ -166,9 +165,10 @@ func (d *draft) tower(lists []keeper, name string) *keeper {
 	return of[*image]
 }
 
-// ofImages reports whether a convolution comes before one of several lists, as patches of an image are made, or an embedding alone, and
-// whether either does, so many rows before it at most.
-func (d *draft) ofImages(lists []keeper, of int, far int32) (image, known bool) {
+// seesImages reports whether a convolution comes before one of several lists, as patches of an image are made, or an embedding alone, and
+// whether either does.
+func (d *draft) seesImages(lists []keeper, of int) (image, known bool) {
+	const far = 64 // rows
 	first := lists[of].calls[0].rows[0]
 	least := max(first-far, int32(d.warm))
 	for i := range lists { // what comes before another list is of that

@@ -7,16 +7,16 @@ type model struct {
 	last   int32          // row that these make
 }
 
-// modelOf is that of a pass: the calls that keep much of what its backward needs; nil where accelerate does not run the program.
-func (d *draft) modelOf(p *pass) *model {
+// modelOf is that of the pass: the calls that keep much of what backward needs; nil where accelerate does not run the program.
+func (x *autocast) modelOf() *model {
 	const part = 8
-	if !d.accelerates {
+	if !x.accelerates {
 		return nil
 	}
 	bytes, most := map[int32]int64{}, int64(0)
-	for _, row := range d.savedRows(p) {
-		if around := d.around[d.code(row)]; around != 0 && row >= p.rows.from {
-			bytes[around] += d.t.Lives[row].Requested
+	for _, row := range x.needs {
+		if around := x.around[x.code(row)]; around != 0 && row >= x.pass.rows.from {
+			bytes[around] += x.t.Lives[row].Requested
 			most = max(most, bytes[around])
 		}
 	}
@@ -24,8 +24,8 @@ func (d *draft) modelOf(p *pass) *model {
 	for around, n := range bytes {
 		m.around[around] = n*part >= most
 	}
-	for row := p.rows.from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
-		if m.around[d.around[d.code(row)]] {
+	for row := x.pass.rows.from; row < x.pass.rows.to && x.t.Lives[row].Born < x.pass.begin; row++ {
+		if x.ofModel(m, row) {
 			m.last = row
 		}
 	}
@@ -35,11 +35,14 @@ func (d *draft) modelOf(p *pass) *model {
 	return m
 }
 
-// rowsOutside are the rows on the way to a pass that the model does not make.
-func (d *draft) rowsOutside(m *model, p *pass) map[int32]bool {
+// ofModel reports whether the model makes a row.
+func (r *run) ofModel(m *model, row int32) bool { return m.around[r.around[r.code(row)]] }
+
+// rowsOutside are the rows on the way to the pass that the model does not make.
+func (x *autocast) rowsOutside(m *model) map[int32]bool {
 	out := map[int32]bool{}
-	for row := p.rows.from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
-		if !m.around[d.around[d.code(row)]] {
+	for row := x.pass.rows.from; row < x.pass.rows.to && x.t.Lives[row].Born < x.pass.begin; row++ {
+		if !x.ofModel(m, row) {
 			out[row] = true
 		}
 	}
@@ -51,7 +54,7 @@ func (x *autocast) castOutput(m *model) {
 	over := x.returned(m.last)
 	out := int32(-1)
 	for _, row := range x.forward {
-		if row <= m.last && x.narrow[row] && m.around[x.around[x.code(row)]] {
+		if row <= m.last && x.narrow[row] && x.ofModel(m, row) {
 			out = row
 		}
 	}

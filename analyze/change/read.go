@@ -393,7 +393,7 @@ func (r *run) complete(row int32) int32 {
 			over = e
 		}
 	}
-	if e := r.end(row); ok && e > over && e < next+1 {
+	if e := r.end(row); ok && e > over && e <= next {
 		over = e // it is added in place, and gone then
 	}
 	return max(over, min(r.summedUp(row, over), r.end(row)))

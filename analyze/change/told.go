@@ -1,6 +1,7 @@
 package change
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -18,14 +19,12 @@ type told struct {
 	most   int                        // how many those were
 	took   int                        // the place in made of what an operator took last, -1 for nothing
 	sums   map[int64]bool             // by size, whether the last sum with what went around some operators has 16 bits
-	before map[snapshot.StackID]value // by code, what an operator of two made last
+	paired map[snapshot.StackID]value // by code, what an operator of two made last
 	// widened are rows of 16 bits that an operator is given that computes in 32, and its result.
 	widened []widened
-	// beside are gradients that backward makes for operators that are no products: of parameters, and of what has a smaller shape than
+	// besides are gradients that backward makes for operators that are no products: of parameters, and of what has a smaller shape than
 	// what it is added to or multiplied with.
-	beside   []int32
-	asked    int32 // 1 + the row of which besideOf answered last
-	answered int32
+	besides []int32
 }
 
 // value is what operators may be given.
@@ -57,8 +56,8 @@ func (x *autocast) tells() bool {
 
 // typesTold finds the types of what is made on the way to the pass.
 func (x *autocast) typesTold() {
-	t := told{autocast: x, sums: map[int64]bool{}, before: map[snapshot.StackID]value{}}
-	t.findBeside()
+	t := told{autocast: x, sums: map[int64]bool{}, paired: map[snapshot.StackID]value{}}
+	t.findBesides()
 	at := 0
 	for row := x.pass.rows.from; row < x.pass.rows.to && x.t.Lives[row].Born < x.pass.begin; row++ {
 		switch o := x.operator(row); {
@@ -74,14 +73,15 @@ func (x *autocast) typesTold() {
 	t.copyWidened()
 }
 
-func (t *told) findBeside() {
+// findBesides finds them, but for those of biases, which products make.
+func (t *told) findBesides() {
 	for row := max(t.pass.rows.from, 1); row < t.pass.rows.to; row++ {
 		o := t.operator(row)
 		sum := o.SumsUp() && t.phase(row) == inBackward
 		bias := sum && t.operator(row-1).GivesOn() == frames.Half
 		_, part := t.partOf[row]
 		if (t.gradient(row) || part || sum) && o.GivesOn() == frames.AsGiven && !bias {
-			t.beside = append(t.beside, row)
+			t.besides = append(t.besides, row)
 		}
 	}
 }
@@ -105,12 +105,12 @@ func (t *told) find(row int32, o frames.Operator) {
 			t.products = append(t.products, product16{row, of == frames.Weighs})
 		}
 	case o.Kind == frames.Alike:
-		half = t.alike(row)
+		half = t.like(row)
 	case o.Kind == frames.Joins:
 		half = t.join(row, o)
 	case o.Kind == frames.Pairs:
 		half = t.pair(row, o)
-	case !t.takesParameter(row, o):
+	case !t.isParameter(t.besideOf(row, o)):
 		half = t.take(row, o)
 	}
 	half = half && !t.wide[row] && !t.outside[row]
@@ -135,8 +135,8 @@ func (t *told) give(v value) {
 	t.alive = append(t.alive, len(t.made)-1)
 }
 
-// alike reports whether what was made last of those of the size of a row has 16 bits, as what is made like it.
-func (t *told) alike(row int32) bool {
+// like reports whether what was made last of those of the size of a row has 16 bits, as what is made like it.
+func (t *told) like(row int32) bool {
 	for k := range t.there(row) {
 		if t.sizeAt(k) == t.size(row) {
 			return t.made[k].half
@@ -270,20 +270,21 @@ func (t *told) join(row int32, o frames.Operator) bool {
 
 // pair has an operator take two, and reports whether both have 16 bits.
 func (t *told) pair(row int32, o frames.Operator) (half bool) {
-	defer func() { t.before[t.code(row)] = value{row: row, half: half} }()
+	defer func() { t.paired[t.code(row)] = value{row: row, half: half} }()
 	n := t.size(row)
 	first, second, same := t.operands(row)
 	if first < 0 {
-		if was, ok := t.before[t.code(row)]; ok && row-was.row < 2*recently {
+		if was, ok := t.paired[t.code(row)]; ok && row-was.row < 2*recently {
 			return was.half
 		}
 		return same >= 0 && t.made[same].half
 	}
 	t.made[first].taken = true
 	half = t.made[first].half
-	small := t.smaller(row, o)
+	beside := t.besideOf(row, o)
+	small := t.smaller(row, beside)
 	switch {
-	case t.takesParameter(row, o):
+	case t.isParameter(beside):
 		return false
 	case small >= 0:
 		t.made[small].taken = true
@@ -295,7 +296,7 @@ func (t *told) pair(row int32, o frames.Operator) (half bool) {
 		return false
 	case t.sizeAt(first) < n && same >= 0:
 		return half && t.made[same].half
-	case t.besideOf(row, o) >= 0: // of what is not seen: it is taken to have the same type
+	case beside >= 0: // of what is not seen: it is taken to have the same type
 	case o.Name == "mul" && t.saved(t.pass, t.made[first].row) && t.nodeAt(t.end(t.made[first].row)).IsNodeOf(o.Name):
 		if k := t.takenBefore(row, first); k >= 0 {
 			return half && t.made[k].half
@@ -384,9 +385,8 @@ func (t *told) takenBefore(row int32, beside int) int {
 	return -1
 }
 
-// smaller is the place of what an operator of two takes that has a smaller shape, as far as its gradient tells, -1 for none.
-func (t *told) smaller(row int32, o frames.Operator) int {
-	grad := t.besideOf(row, o)
+// smaller is the place of what an operator of two takes that has a smaller shape, as far as its gradient tells, see besideOf; -1 for none.
+func (t *told) smaller(row, grad int32) int {
 	if grad < 0 {
 		return -1
 	}
@@ -404,10 +404,6 @@ func (t *told) smaller(row int32, o frames.Operator) int {
 // besideOf is the gradient that backward makes, when an operator comes by, of a parameter that this takes, or of what has a smaller shape,
 // -1 for none.
 func (t *told) besideOf(row int32, o frames.Operator) int32 {
-	if t.asked == row+1 {
-		return t.answered
-	}
-	t.asked, t.answered = row+1, -1
 	from, to := t.pass.begin, t.pass.last+1
 	if k, _ := slices.BinarySearch(t.needs, row); k < len(t.needs) {
 		from = t.end(t.needs[k])
@@ -415,20 +411,18 @@ func (t *told) besideOf(row int32, o frames.Operator) int32 {
 	if last := t.neededBefore(row); last >= 0 {
 		to = t.end(last)
 	}
-	k, _ := slices.BinarySearchFunc(t.beside, from, func(grad, e int32) int { return int(t.t.Lives[grad].Born - e - 1) })
-	for ; k < len(t.beside) && t.t.Lives[t.beside[k]].Born < to; k++ {
-		of := t.operator(t.beside[k])
+	k, _ := slices.BinarySearchFunc(t.besides, from+1, func(grad, e int32) int { return cmp.Compare(t.t.Lives[grad].Born, e) })
+	for ; k < len(t.besides) && t.t.Lives[t.besides[k]].Born < to; k++ {
+		of := t.operator(t.besides[k])
 		if of.IsNodeOf(o.Name) || of.SumsUp() && o.Kind == frames.Pairs {
-			t.answered = t.beside[k]
-			break
+			return t.besides[k]
 		}
 	}
-	return t.answered
+	return -1
 }
 
-// takesParameter reports whether an operator takes a parameter.
-func (t *told) takesParameter(row int32, o frames.Operator) bool {
-	grad := t.besideOf(row, o)
+// isParameter reports whether a gradient, if there is one, is of a parameter that has a shape.
+func (t *told) isParameter(grad int32) bool {
 	if grad < 0 || !t.gradient(grad) {
 		return false
 	}

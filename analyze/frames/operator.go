@@ -174,11 +174,10 @@ func Operators(s *snapshot.Snapshot) func(stack []snapshot.FrameID) Operator {
 		if Of(s, snapshot.FrameID(id)).Has(Python) {
 			continue
 		}
-		symbol := CppName(s.Strings.Get(s.Frames.Get(snapshot.FrameID(id)).Name))
-		if m := autogradNode.FindStringSubmatch(symbol); m != nil && m[1] != "Node" {
-			all[id].node = m[1]
-		} else if m := operator.FindStringSubmatch(symbol); m != nil && m[2] == "call" {
-			name := withoutOverload(m[1])
+		node, op, entry := runs(s.Strings.Get(s.Frames.Get(snapshot.FrameID(id)).Name))
+		all[id].node = node
+		if entry == "call" {
+			name := withoutOverload(op)
 			all[id] = called{name: name, kind: of(kinds, name), precision: of(rules, name), promotes: in(promoting, name)}
 		}
 	}

@@ -31,14 +31,25 @@ func isCore(name string) bool {
 // Operation names what the call of a C++ symbol runs: a backward function, "AddmmBackward0
 // (backward)", or an operator, "aten::mm". It is empty for any other.
 func Operation(symbol string) (name string, isBackward bool) {
-	symbol = CppName(symbol)
-	if m := autogradNode.FindStringSubmatch(symbol); m != nil {
-		return m[1] + " (backward)", true
-	}
-	if m := operator.FindStringSubmatch(symbol); m != nil {
-		return "aten::" + m[1], false
+	switch node, op, _ := runs(symbol); {
+	case node != "":
+		return node + " (backward)", true
+	case op != "":
+		return "aten::" + op, false
 	}
 	return "", false
+}
+
+// runs tells what the call of a C++ symbol runs: a backward function, or an operator by one of its entries, "call" or "redispatch".
+func runs(symbol string) (node, op, entry string) {
+	symbol = CppName(symbol)
+	if m := autogradNode.FindStringSubmatch(symbol); m != nil {
+		return m[1], "", ""
+	}
+	if m := operator.FindStringSubmatch(symbol); m != nil {
+		return "", m[1], m[2]
+	}
+	return "", "", ""
 }
 
 // CppName shortens a C++ symbol to its qualified name, without its type, its arguments and
