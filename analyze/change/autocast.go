@@ -27,10 +27,11 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 		}
 	}
 	narrow = map[int32]bool{}
+	weighed, model := map[int32]int32{}, trained{}
 	for i := range d.passes {
 		p := &d.passes[i]
 		x := autocast{draft: d, pass: p, forward: d.results(p), narrow: narrow, wide: map[int32]bool{}, normed: map[int32]bool{},
-			own: map[int32]bool{}, casts: map[int32]bool{}, matrices: matrices, needs: d.savedRows(p)}
+			own: map[int32]bool{}, casts: map[int32]bool{}, matrices: matrices, needs: d.savedRows(p), weighed: weighed}
 		m := x.modelOf()
 		if m != nil {
 			x.outside = x.rowsOutside(m)
@@ -48,6 +49,9 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 		}
 		x.weighOwn()
 		x.castGiven()
+		var like map[int32]int32
+		like, model = x.likenesses(model)
+		x.typesLike(like)
 		if m != nil {
 			x.castOutput(m)
 		}
@@ -61,7 +65,13 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 // is saved; and backward the same. It notes the rows that have 16 bits, and those that are done with.
 func (d *draft) castCrossEntropies(p *pass, narrow, wide map[int32]bool) {
 	for row := p.rows.from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
-		if !d.saved(p, row) || wide[row] || !d.inCrossEntropy(row) {
+		if wide[row] || !d.inCrossEntropy(row) {
+			continue
+		}
+		if d.last(row) < p.begin {
+			d.castUnsaved(row, narrow, wide)
+		}
+		if !d.saved(p, row) {
 			continue
 		}
 		same := map[int32]bool{}
@@ -84,6 +94,20 @@ func (d *draft) castCrossEntropies(p *pass, narrow, wide map[int32]bool) {
 		d.add(first, born-1, d.end(first)).parts = 2
 		d.until(first, born-1)
 	}
+}
+
+// castUnsaved is castCrossEntropies for a row that nothing goes back through.
+func (d *draft) castUnsaved(row int32, narrow, wide map[int32]bool) {
+	const least = 4096 // bytes
+	last := row
+	for int(last)+1 < len(d.t.Lives) && d.code(last+1) == d.code(row) && d.sizes[last+1] < d.sizes[row] {
+		last++
+	}
+	if last == row || d.sizes[row] < least || d.end(row) <= d.t.Lives[last].Born {
+		return
+	}
+	narrow[row], wide[row] = true, true
+	d.add(row, d.t.Lives[row].Born, min(d.returned(last), d.end(row)-1)).bytes = d.sizes[row]
 }
 
 // inCrossEntropy reports whether a cross entropy makes a row that the program itself asks for.
@@ -113,6 +137,8 @@ type autocast struct {
 	casts        map[int32]bool // gradients that go over to another type, and whether that is the wider one
 	matrices     []int32        // large parameters
 	needs        []int32        // what backward needs, see savedRows
+	// weighed are the gradients of the weights that products multiply, by the rows of these, of all passes.
+	weighed map[int32]int32
 }
 
 // product16 is the result of a product of matrices, or a convolution.
@@ -385,10 +411,9 @@ func (x *autocast) castGiven() {
 				break
 			}
 			born := max(x.t.Lives[x.products[at].row].Born-1, 0)
-			weighs, over := n.grad >= 0 && x.products[at].weighs, n.end
+			weighs, over, weight := n.grad >= 0 && x.products[at].weighs, n.end, n.grad
 			if weighs {
 				over = x.nodeOver(n.grad)
-				weight := n.grad
 				if of, ok := x.partOf[weight]; ok {
 					weight = of
 				}
@@ -406,6 +431,7 @@ func (x *autocast) castGiven() {
 			if weighs {
 				x.castAt(n.grad, over, true)
 				trained[at] = true
+				x.weighed[x.products[at].row] = weight
 			}
 			if full && !changed {
 				x.add(row, born, n.end).parts = 2

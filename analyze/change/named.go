@@ -151,13 +151,22 @@ func (d *draft) allOf(lists []keeper, a *Applied) (out []group) {
 func (d *draft) modulesOf(list *group, name string) (g group, sure bool) {
 	last, inList := strings.ToLower(lastPart(name)), strings.Contains(name, ".*.")
 	g, sure = d.meant(list, name)
+	if strings.HasSuffix(name, ".*") { // of all in the modules of a list
+		return *list, sure && list.outer != nil
+	}
 	if stages := d.bySize(&g, name); stages != nil && g.key == list.key && g.most == list.most {
 		if sure = false; strings.Contains(last, "stage") || d.ofStages(&g, name) {
 			g = *stages
 		}
 	}
 	if g.outer != nil {
-		return g, sure && !inList
+		if !inList || g.outer.most < g.most {
+			return g, sure && !inList
+		}
+		if g.outer.most > g.most {
+			g = *g.outer
+		}
+		g.outer = nil // it is no list of lists of these
 	}
 	times := 1
 	again := d.comesAgain(&g) // then it is all of a network

@@ -1,0 +1,80 @@
+package change
+
+import (
+	"github.com/snapana/snapana/snapshot"
+)
+
+// Modules are called without anything that goes back through them, too, as in an evaluation. What they make then shows its types less
+// well: nothing is saved. The same code makes the same types as on the way to a pass.
+
+// trained is what modules make on the way to a pass, by their code, see findInsides, in the order of birth.
+type trained map[snapshot.StackID][]int32
+
+// likenesses are, by rows that modules make for nothing that goes back, those that the same code makes in the same turn on the way to the
+// last pass that they are trained by.
+func (x *autocast) likenesses(last trained) (like map[int32]int32, now trained) {
+	trains := map[int32]bool{} // by the number of the frames around a call
+	for _, row := range x.needs {
+		if row >= x.pass.rows.from {
+			trains[x.around[x.code(row)]] = true
+		}
+	}
+	delete(trains, 0)
+	if now = last; len(trains) > 0 {
+		now = trained{}
+	}
+	var others []int32
+	for _, row := range x.forward {
+		code := x.code(row)
+		switch around := x.around[code]; {
+		case around == 0 || x.outside[row]:
+		case trains[around]:
+			now[x.insides[code]] = append(now[x.insides[code]], row)
+		default:
+			others = append(others, row)
+		}
+	}
+	like, turn := map[int32]int32{}, map[snapshot.StackID]int{}
+	for _, row := range others {
+		inside := x.insides[x.code(row)]
+		if of := now[inside]; len(of) > 0 {
+			like[row] = of[turn[inside]%len(of)]
+			turn[inside]++
+		}
+	}
+	return like, now
+}
+
+// typesLike gives rows the types of those that they are like, and has products of them make copies of weights, which are kept until
+// the modules are over.
+func (x *autocast) typesLike(like map[int32]int32) {
+	for from := 0; from < len(x.forward); {
+		first := x.forward[from]
+		to := from + 1
+		if _, ok := like[first]; !ok {
+			from = to
+			continue
+		}
+		for to < len(x.forward) && x.around[x.code(x.forward[to])] == x.around[x.code(first)] {
+			to++
+		}
+		over := x.returned(x.forward[to-1])
+		seen := map[int32]bool{}
+		for _, row := range x.forward[from:to] {
+			of, ok := like[row]
+			if !ok || x.wide[row] {
+				continue
+			}
+			if x.narrow[of] {
+				x.makeNarrow(row)
+			} else {
+				delete(x.narrow, row)
+			}
+			if grad, ok := x.weighed[of]; ok && !seen[grad] {
+				x.add(grad, max(x.t.Lives[row].Born-1, 0), over).parts = 2
+				seen[grad] = true
+			}
+		}
+		from = to
+	}
+}
