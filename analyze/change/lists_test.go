@@ -171,3 +171,28 @@ func TestUnfolded(t *testing.T) {
 		}
 	}
 }
+
+// TestInner holds that a name with two stars is of the blocks in the lists of a list, of a library whose lists have stages, too.
+func TestInner(t *testing.T) {
+	list := slices.Concat([]string{torch + "nn/modules/container.py:250:forward"}, called)
+	in := built(t, build.Options{}, func(d *build.Device) {
+		for range 3 {
+			var kept []*build.Block
+			for _, size := range []int64{8 << 20, 8 << 20, 4 << 20, 4 << 20, 4 << 20, 2 << 20} {
+				for _, code := range []string{"torch/nn/modules/conv.py:9", "torch/nn/functional.py:8"} {
+					own := []string{"/lib/" + code + ":forward"}
+					own = slices.Concat(own, called, []string{"/app/block.py:" + code[len(code)-1:] + ":forward"}, called)
+					d.Stack = build.NewStack(slices.Concat(own, list, list,
+						[]string{"/lib/site-packages/timm/models/net.py:7:forward"}, called, []string{"/app/train.py:9:main"})...)
+					kept = append(kept, d.Alloc(size))
+				}
+			}
+			backward(d, kept, 1<<20)
+		}
+	})
+	for asked, want := range map[string]int{"stages.*": 3, "stages.*.*": 6, "blocks.*.*": 6, "blocks.*": 6} {
+		if got := ask(t, in, "checkpoint="+asked).Changes[0].Modules; got != want {
+			t.Errorf("%s: %d modules, want %d", asked, got, want)
+		}
+	}
+}
