@@ -27,7 +27,7 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 		}
 	}
 	narrow = map[int32]bool{}
-	weighed, model := map[int32]int32{}, trained{}
+	weighed, made := map[int32]int32{}, trained{}
 	for i := range d.passes {
 		p := &d.passes[i]
 		x := autocast{draft: d, pass: p, forward: d.results(p), narrow: narrow, wide: map[int32]bool{}, normed: map[int32]bool{},
@@ -50,7 +50,7 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 		x.weighOwn()
 		x.castGiven()
 		var like map[int32]int32
-		like, model = x.likenesses(model)
+		like, made = x.likenesses(made)
 		x.typesLike(like)
 		if m != nil {
 			x.castOutput(m)

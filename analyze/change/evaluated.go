@@ -1,8 +1,6 @@
 package change
 
-import (
-	"github.com/snapana/snapana/snapshot"
-)
+import "github.com/snapana/snapana/snapshot"
 
 // Modules are called without anything that goes back through them, too, as in an evaluation. What they make then shows its types less
 // well: nothing is saved. The same code makes the same types as on the way to a pass.
@@ -11,7 +9,7 @@ import (
 type trained map[snapshot.StackID][]int32
 
 // likenesses are, by rows that modules make for nothing that goes back, those that the same code makes in the same turn on the way to the
-// last pass that they are trained by.
+// last pass that trains them: this one, or the one that last is of. It gives what is made on the way to that, too.
 func (x *autocast) likenesses(last trained) (like map[int32]int32, now trained) {
 	trains := map[int32]bool{} // by the number of the frames around a call
 	for _, row := range x.needs {
