@@ -27,7 +27,7 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 		}
 	}
 	narrow = map[int32]bool{}
-	weighed, made := map[int32]int32{}, trained{}
+	weighed, made := map[int32]int32{}, trainedRows{}
 	for i := range d.passes {
 		p := &d.passes[i]
 		x := autocast{draft: d, pass: p, forward: d.results(p), narrow: narrow, wide: map[int32]bool{}, normed: map[int32]bool{},

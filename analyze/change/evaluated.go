@@ -5,12 +5,12 @@ import "github.com/snapana/snapana/snapshot"
 // Modules are called without anything that goes back through them, too, as in an evaluation. What they make then shows its types less
 // well: nothing is saved. The same code makes the same types as on the way to a pass.
 
-// trained is what modules make on the way to a pass, by their code, see findInsides, in the order of birth.
-type trained map[snapshot.StackID][]int32
+// trainedRows is what modules make on the way to a pass, by their code, see findInsides, in the order of birth.
+type trainedRows map[snapshot.StackID][]int32
 
 // likenesses are, by rows that modules make for nothing that goes back, those that the same code makes in the same turn on the way to the
 // last pass that trains them: this one, or the one that last is of. It gives what is made on the way to that, too.
-func (x *autocast) likenesses(last trained) (like map[int32]int32, now trained) {
+func (x *autocast) likenesses(last trainedRows) (like map[int32]int32, now trainedRows) {
 	trains := map[int32]bool{} // by the number of the frames around a call
 	for _, row := range x.needs {
 		if row >= x.pass.rows.from {
@@ -19,7 +19,7 @@ func (x *autocast) likenesses(last trained) (like map[int32]int32, now trained) 
 	}
 	delete(trains, 0)
 	if now = last; len(trains) > 0 {
-		now = trained{}
+		now = trainedRows{}
 	}
 	var others []int32
 	for _, row := range x.forward {
