@@ -119,11 +119,12 @@ func (r *run) join(g *group) {
 	most := 0
 	for _, calls := range r.byClass(g.calls) {
 		whole, parts := r.joinOne(calls)
-		if parts > 1 && (r.repeatsFirst(calls[:parts]) || r.ofTorch(&calls[0])) {
+		several := len(whole) > 1 && whole[1].pass == whole[0].pass
+		if parts > 1 && (r.repeatsFirst(calls[:parts], several) || r.ofTorch(&calls[0])) {
 			joined = append(joined, whole...)
 			continue
 		}
-		if parts < 2 || len(whole) < 2 || whole[1].pass != whole[0].pass {
+		if parts < 2 || !several {
 			// One module of all calls may be a list whose last is another.
 			alone = append(alone, calls)
 			continue
@@ -163,9 +164,13 @@ func (r *run) ofTorch(c *instance) bool {
 }
 
 // repeatsFirst reports whether calls are one module's, whose first statement calls a list of torch's that runs the same code over and
-// over, as convolutions before the layers of an encoder are: only the last goes on, to several statements behind that.
-func (r *run) repeatsFirst(calls []instance) bool {
-	const several = 2
+// over, as convolutions before the layers of an encoder are: only the last goes on, to a statement behind that, or to two where a
+// pass calls several such modules.
+func (r *run) repeatsFirst(calls []instance, several bool) bool {
+	least := 1
+	if several {
+		least = 2
+	}
 	last := len(calls) - 1
 	began := r.inCallee(&calls[0], 0)
 	for i := range calls[:last] {
@@ -179,11 +184,14 @@ func (r *run) repeatsFirst(calls []instance) bool {
 	}
 	behind := map[int32]bool{}
 	for k := range calls[last].rows {
-		if line := r.inCallee(&calls[last], k); line > began {
+		switch line := r.inCallee(&calls[last], k); {
+		case line > began:
 			behind[line] = true
+		case !several && (line < began || len(behind) > 0):
+			return false
 		}
 	}
-	return len(behind) >= several
+	return len(behind) >= least
 }
 
 // joinTurns puts calls together that begin where others have turns of a loop of their own, as the blocks of a first stage, which has
