@@ -199,6 +199,8 @@ func (x *autocast) types() {
 			half = false
 		case last >= 0 && !other && x.scaled(last) && !x.isProduct(row):
 			half, x.normed[last] = false, true
+		case !x.isProduct(row) && x.letsGo(row):
+			half = false
 		case other && (begun || x.isProduct(row)): // of what the program multiplies itself
 			half = true
 			x.products = append(x.products, product16{row, false})
@@ -213,6 +215,19 @@ func (x *autocast) types() {
 			x.makeNarrow(row)
 		}
 	}
+}
+
+// letsGo reports whether something of 32 bits and of the size of a row is let go of when what makes the row is done, as Python does with
+// what else a statement computes on the way: that takes the wider type then.
+func (x *autocast) letsGo(row int32) bool {
+	k, _ := slices.BinarySearch(x.forward, row)
+	for k--; k >= 0; k-- {
+		of := x.forward[k]
+		if !x.narrow[of] && x.t.Lives[of].Requested == x.t.Lives[row].Requested && x.end(of) > x.t.Lives[row].Born {
+			return int(row)+1 < len(x.t.Lives) && x.end(of) < x.t.Lives[row+1].Born
+		}
+	}
+	return false
 }
 
 // makeNarrow has a row have 16 bits, and what a convolution unfolds for it.
