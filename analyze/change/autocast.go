@@ -199,7 +199,7 @@ func (x *autocast) types() {
 			half = false
 		case last >= 0 && !other && x.scaled(last) && !x.isProduct(row):
 			half, x.normed[last] = false, true
-		case !x.isProduct(row) && x.letsGo(row):
+		case !x.isProduct(row) && x.letsGo(row), other && x.ofTwo(row):
 			half = false
 		case other && (begun || x.isProduct(row)): // of what the program multiplies itself
 			half = true
@@ -228,6 +228,23 @@ func (x *autocast) letsGo(row int32) bool {
 		}
 	}
 	return false
+}
+
+// ofTwo reports whether what makes a row was given two vectors, which are let go of when it is there: mostly they are sums, as of the
+// squares of vectors whose distances a program computes, and those have 32 bits.
+func (x *autocast) ofTwo(row int32) bool {
+	const element = 4 // bytes
+	if int(row)+1 == len(x.t.Lives) {
+		return false
+	}
+	var sizes []int64
+	for e := x.t.Lives[row].Born + 1; e < x.t.Lives[row+1].Born; e++ {
+		if of := x.ended[e] - 1; of >= 0 {
+			sizes = append(sizes, x.t.Lives[of].Requested)
+		}
+	}
+	n := x.t.Lives[row].Requested
+	return len(sizes) == 2 && sizes[0] > element && sizes[1] > element && sizes[0]*sizes[1] == element*n
 }
 
 // makeNarrow has a row have 16 bits, and what a convolution unfolds for it.
@@ -432,6 +449,14 @@ func (x *autocast) castGiven() {
 				if of, ok := x.partOf[weight]; ok {
 					weight = of
 				}
+				again, ok := x.again[x.products[at].row]
+				if ok {
+					if again.event >= 0 && again.event < over {
+						made := x.add(n.grad, again.event, over)
+						made.Turn, made.parts = again.turn-1, 2
+					}
+					over = max(x.pass.begin-1, born) // torch.autocast is over
+				}
 				if c, ok := copies[weight]; ok { // torch.autocast keeps it for another use
 					made := &x.added[c]
 					made.Born, made.Freed = min(made.Born, born), max(made.Freed, over)
@@ -500,7 +525,15 @@ func (x *autocast) castFrozen(trained map[int]bool, floats bool) {
 		if last < 0 || x.end(last) <= x.pass.begin {
 			continue
 		}
-		x.add(weights[i], max(x.t.Lives[result].Born-1, 0), x.end(last)).parts = 2
+		born, over := max(x.t.Lives[result].Born-1, 0), x.end(last)
+		if again, ok := x.again[result]; ok {
+			if again.event >= 0 && again.event < over {
+				made := x.add(weights[i], again.event, over)
+				made.Turn, made.parts = again.turn-1, 2
+			}
+			over = x.t.Lives[result].Born
+		}
+		x.add(weights[i], born, over).parts = 2
 	}
 }
 

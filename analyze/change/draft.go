@@ -19,11 +19,16 @@ type draft struct {
 
 	turns map[int32]int32 // by event, turns that are taken
 
+	again map[int32]remake // when rows of modules that are checkpointed are made again
+
 	// inLoops are rows that are gone at the end of a turn of a loop, or of a call in that, as nothing tells for sure.
 	inLoops map[int32]ending
 
 	lasts map[int]span // by depth from outside, the rows of the function that lastIn looked at last
 }
+
+// remake is an event and a turn at it; the event is -1 where the recording ends before.
+type remake struct{ event, turn int32 }
 
 // extra is a life that comes in, of the size of a row divided by Parts.
 type extra struct {
@@ -35,7 +40,7 @@ type extra struct {
 func newDraft(r *run, p *whatif.Program) *draft {
 	e := p.Unchanged()
 	return &draft{run: r, p: p, sizes: e.Sizes, ends: e.Ends, drop: make([]bool, len(e.Sizes)), eight: map[int32]bool{},
-		turns: map[int32]int32{}, inLoops: map[int32]ending{}, lasts: map[int]span{}}
+		turns: map[int32]int32{}, again: map[int32]remake{}, inLoops: map[int32]ending{}, lasts: map[int]span{}}
 }
 
 // until ends a row after an event, unless it ends before. A workspace that a library keeps stays whatever the program
