@@ -31,7 +31,8 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 	for i := range d.passes {
 		p := &d.passes[i]
 		x := autocast{draft: d, pass: p, forward: d.results(p), narrow: narrow, wide: map[int32]bool{}, normed: map[int32]bool{},
-			own: map[int32]bool{}, casts: map[int32]bool{}, matrices: matrices, needs: d.savedRows(p), weighed: weighed}
+			own: map[int32]bool{}, casts: map[int32]bool{}, matrices: matrices, needs: d.savedRows(p), weighed: weighed,
+			sums: d.ofSums(p)}
 		m := x.modelOf()
 		if m != nil {
 			x.outside = x.rowsOutside(m)
@@ -60,9 +61,9 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 	return narrow, unsure
 }
 
-// castCrossEntropies has cross entropies that the program itself asks for make logarithms of probabilities of the type of their logits,
-// which they say (aten/src/ATen/native/LossNLL.cpp: cross_entropy_loss), and only what comes behind compute in 32 bits, in a copy that
-// is saved; and backward the same. It notes the rows that have 16 bits, and those that are done with.
+// castCrossEntropies has cross entropies make logarithms of probabilities of the type of their logits, which they say
+// (aten/src/ATen/native/LossNLL.cpp: cross_entropy_loss), and only what comes behind compute in 32 bits, in a copy that is saved; and
+// backward the same. It notes the rows that have 16 bits, and those that are done with.
 func (d *draft) castCrossEntropies(p *pass, narrow, wide map[int32]bool) {
 	for row := p.rows.from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
 		if wide[row] || !d.inCrossEntropy(row) {
@@ -110,18 +111,18 @@ func (d *draft) castUnsaved(row int32, narrow, wide map[int32]bool) {
 	d.add(row, d.t.Lives[row].Born, min(d.returned(last), d.end(row)-1)).bytes = d.sizes[row]
 }
 
-// inCrossEntropy reports whether a cross entropy makes a row that the program itself asks for.
-func (d *draft) inCrossEntropy(row int32) bool {
+// inCrossEntropy reports whether a cross entropy makes a row, but for those that are known to be given 32 bits.
+func (d *draft) inCrossEntropy(row int32) (found bool) {
 	stack := d.stack(d.t.Lives[row].Stack)
 	for depth := range stack {
 		if d.upcasts(stack, depth) {
 			return false
 		}
-		if d.likelyUpcasts(stack, depth) {
-			return true
+		if d.isLoss(stack, depth) && d.name(stack[depth]) == "cross_entropy" {
+			found = true
 		}
 	}
-	return false
+	return found
 }
 
 // autocast is what torch.autocast does to a pass.
@@ -137,6 +138,8 @@ type autocast struct {
 	casts        map[int32]bool // gradients that go over to another type, and whether that is the wider one
 	matrices     []int32        // large parameters
 	needs        []int32        // what backward needs, see savedRows
+	// sums are gradients of parameters by what was added up for them, see addends.
+	sums map[int32]int32
 	// weighed are the gradients of the weights that products multiply, by the rows of these, of all passes.
 	weighed map[int32]int32
 }
@@ -199,7 +202,7 @@ func (x *autocast) types() {
 			half = false
 		case last >= 0 && !other && x.scaled(last) && !x.isProduct(row):
 			half, x.normed[last] = false, true
-		case !x.isProduct(row) && x.letsGo(row), other && x.ofTwo(row):
+		case !x.isProduct(row) && x.takesWide(row), other && x.takesTwo(row):
 			half = false
 		case other && (begun || x.isProduct(row)): // of what the program multiplies itself
 			half = true
@@ -217,34 +220,25 @@ func (x *autocast) types() {
 	}
 }
 
-// letsGo reports whether something of 32 bits and of the size of a row is let go of when what makes the row is done, as Python does with
-// what else a statement computes on the way: that takes the wider type then.
-func (x *autocast) letsGo(row int32) bool {
-	k, _ := slices.BinarySearch(x.forward, row)
-	for k--; k >= 0; k-- {
-		of := x.forward[k]
-		if !x.narrow[of] && x.t.Lives[of].Requested == x.t.Lives[row].Requested && x.end(of) > x.t.Lives[row].Born {
-			return int(row)+1 < len(x.t.Lives) && x.end(of) < x.t.Lives[row+1].Born
-		}
-	}
-	return false
+// takesWide reports whether something of 32 bits and of the size of a row is let go of behind it, see goneBehind: that is taken to be an
+// operand, so that the row has 32 bits, too.
+func (x *autocast) takesWide(row int32) bool {
+	return slices.ContainsFunc(x.goneBehind(row), func(of int32) bool {
+		_, made := slices.BinarySearch(x.forward, of)
+		return made && !x.narrow[of] && x.t.Lives[of].Requested == x.t.Lives[row].Requested
+	})
 }
 
-// ofTwo reports whether what makes a row was given two vectors, which are let go of when it is there: mostly they are sums, as of the
-// squares of vectors whose distances a program computes, and those have 32 bits.
-func (x *autocast) ofTwo(row int32) bool {
+// takesTwo reports whether two vectors are let go of behind a row that has as many elements as both together: mostly they are sums, as of
+// the squares of vectors whose distances a program computes, and those have 32 bits.
+func (x *autocast) takesTwo(row int32) bool {
 	const element = 4 // bytes
-	if int(row)+1 == len(x.t.Lives) {
+	of := x.goneBehind(row)
+	if len(of) != 2 {
 		return false
 	}
-	var sizes []int64
-	for e := x.t.Lives[row].Born + 1; e < x.t.Lives[row+1].Born; e++ {
-		if of := x.ended[e] - 1; of >= 0 {
-			sizes = append(sizes, x.t.Lives[of].Requested)
-		}
-	}
-	n := x.t.Lives[row].Requested
-	return len(sizes) == 2 && sizes[0] > element && sizes[1] > element && sizes[0]*sizes[1] == element*n
+	a, b := x.t.Lives[of[0]].Requested, x.t.Lives[of[1]].Requested
+	return a > element && b > element && a*b == element*x.t.Lives[row].Requested
 }
 
 // makeNarrow has a row have 16 bits, and what a convolution unfolds for it.
@@ -393,198 +387,16 @@ func (d *draft) results(p *pass) (out []int32) {
 	return out
 }
 
-// castGiven has products make copies of what they are given: of weights, which the pass keeps until it has their gradients, and
-// of what has 32 bits, which is kept no longer itself. Which products a row is given to shows where backward lets go of it.
-func (x *autocast) castGiven() {
-	p := x.pass
-	uses := x.usesOf(p, x.needs)
-	next, floats := 0, x.floats(p) // next of products
-	trained := map[int]bool{}      // products
-	copies := map[int32]int{}      // of weights, in added, by their gradients
-	for _, row := range x.needs {
-		if row < p.rows.from {
-			continue // it is of the products of a pass before
-		}
-		for next < len(x.products) && x.products[next].row <= row {
-			next++
-		}
-		if x.narrow[row] && x.normed[row] {
-			x.copyWide(row)
-		}
-		if next == len(x.products) || x.normed[row] || x.wide[row] || x.is(row, category.Input) && row != floats {
-			continue
-		}
-		read := x.gradientAt(x.end(row)) >= 0
-		type node struct{ end, grad int32 } // grad is the gradient of a weight, -1 for none
-		var ends []node                     // of products, those of the last ones first
-		given := read && x.savedBy(row).saver < 0 || !read && !x.products[next].weighs
-		kept := x.own[row] // by the operation that made it
-		if node := x.nodeAt(x.end(row)); node.Node != "" {
-			product := node.GivesOn() == frames.Half
-			given, kept = product || given && kept, !product
-		}
-		if given {
-			ends = append(ends, node{x.end(row), x.gradientAt(x.end(row))})
-		}
-		for _, u := range uses[row] {
-			same := func(n node) bool { return x.lastBefore(n.end) == x.lastBefore(u.to) }
-			if !slices.ContainsFunc(ends, same) {
-				ends = append(ends, node{u.to, u.gradient})
-			}
-		}
-		if len(ends) == 0 {
-			continue // it is of another operation alone
-		}
-		changed := x.last(row) != x.end(row)
-		full := !x.narrow[row] && !x.is(row, category.Input)
-		for k, n := range ends {
-			at := next + k
-			if at >= len(x.products) {
-				break
-			}
-			born := max(x.t.Lives[x.products[at].row].Born-1, 0)
-			weighs, over, weight := n.grad >= 0 && x.products[at].weighs, n.end, n.grad
-			if weighs {
-				over = x.nodeOver(n.grad)
-				if of, ok := x.partOf[weight]; ok {
-					weight = of
-				}
-				again, ok := x.again[x.products[at].row]
-				if ok {
-					if again.event >= 0 && again.event < over {
-						made := x.add(n.grad, again.event, over)
-						made.Turn, made.parts = again.turn-1, 2
-					}
-					over = max(x.pass.begin-1, born) // torch.autocast is over
-				}
-				if c, ok := copies[weight]; ok { // torch.autocast keeps it for another use
-					made := &x.added[c]
-					made.Born, made.Freed = min(made.Born, born), max(made.Freed, over)
-				} else {
-					x.add(n.grad, born, over).parts = 2
-					copies[weight] = len(x.added) - 1
-				}
-			}
-			if full && (weighs || !changed) {
-				x.castAt(x.gradientOf(row, n.end), over, true)
-			}
-			if weighs {
-				x.castAt(n.grad, over, true)
-				trained[at] = true
-				x.weighed[x.products[at].row] = weight
-			}
-			if full && !changed {
-				x.add(row, born, n.end).parts = 2
-			}
-		}
-		if full && !changed && !kept {
-			x.until(row, x.leaves(row))
-		}
-	}
-	if floats >= 0 && len(x.products) > 0 {
-		x.add(floats, max(x.t.Lives[x.products[0].row].Born-1, 0), p.last).parts = 2
-	}
-	x.castFrozen(trained, floats >= 0)
-}
-
-// castFrozen has products by weights that are not trained keep copies of these, which what they give on is made with, where there are
-// as many such weights: in the order of the model's parameters.
-func (x *autocast) castFrozen(trained map[int]bool, floats bool) {
-	var products, all []int32
-	for i, of := range x.products {
-		if of.weighs && !trained[i] {
-			products = append(products, of.row)
-		}
-		if of.weighs {
-			all = append(all, of.row)
-		}
-	}
-	if len(products) == 0 {
-		return
-	}
-	gradients := x.gradientSizes(x.pass)
-	var weights []int32
-	for _, row := range x.matrices {
-		if row < products[0] && !gradients[x.t.Lives[row].Requested] {
-			weights = append(weights, row)
-		}
-	}
-	least, most := len(weights), len(weights)
-	if !floats {
-		least-- // the first may be of an embedding
-	}
-	if n := len(products); n < least || n > most {
-		products = x.ofLines(all, least, most)
-	}
-	if len(products) == 0 {
-		return
-	}
-	weights = weights[most-len(products):]
-	for i, result := range products {
-		last := x.neededBefore(result)
-		if last < 0 || x.end(last) <= x.pass.begin {
-			continue
-		}
-		born, over := max(x.t.Lives[result].Born-1, 0), x.end(last)
-		if again, ok := x.again[result]; ok {
-			if again.event >= 0 && again.event < over {
-				made := x.add(weights[i], again.event, over)
-				made.Turn, made.parts = again.turn-1, 2
-			}
-			over = x.t.Lives[result].Born
-		}
-		x.add(weights[i], born, over).parts = 2
-	}
-}
-
-// ofLines are those of some products that some of the lines which call them make, between least and most, as many as there can be: what
-// adapters multiply beside no parameter of a model weighs. It is nil where several sets of lines make as many.
-func (x *autocast) ofLines(products []int32, least, most int) []int32 {
-	const many = 8 // lines
-	var lines []snapshot.FrameID
-	of := make([]int, len(products)) // place in lines
-	for i, row := range products {
-		stack := x.stack(x.code(row))
-		at := max(slices.IndexFunc(stack, func(id snapshot.FrameID) bool { return !frames.Of(x.s, id).IsLibrary() }), 0)
-		k := slices.Index(lines, stack[at])
-		if k < 0 {
-			k, lines = len(lines), append(lines, stack[at])
-		}
-		of[i] = k
-	}
-	if len(lines) > many {
-		return nil
-	}
-	var found []int32
-	several := false
-	for set := 1; set < 1<<len(lines); set++ {
-		var some []int32
-		for i, row := range products {
-			if set>>of[i]&1 == 1 {
-				some = append(some, row)
-			}
-		}
-		switch {
-		case len(some) < max(least, len(found), 1) || len(some) > most:
-		case len(some) == len(found):
-			several = true
-		default:
-			found, several = some, false
-		}
-	}
-	if several {
-		return nil
-	}
-	return found
-}
-
 // castAt has a node make a gradient in 16 bits, of which 32 are made when it is over, at an event; or the other way.
 func (x *autocast) castAt(grad, over int32, wider bool) {
 	if grad < 0 || x.drop[grad] || over <= x.t.Lives[grad].Born || over >= x.last(grad) {
 		return
 	}
-	turn := x.turn(over, 2)
-	after := x.add(grad, over, x.last(grad))
+	turn, like := x.turn(over, 2), grad
+	if wider {
+		like = x.sumInPlace(grad)
+	}
+	after := x.add(like, over, x.last(like))
 	after.Turn = turn
 	if !wider {
 		after.parts = 2
@@ -595,6 +407,27 @@ func (x *autocast) castAt(grad, over int32, wider bool) {
 		before.parts = 2
 	}
 	x.drop[grad], x.casts[grad] = true, wider
+}
+
+// sumInPlace has what a pass adds up for the gradient of a parameter be added to the first of it, which is a tensor of its own where that
+// goes over to 32 bits, and gives the row that this stays as: the sum, or the row itself where it is not the first.
+func (x *autocast) sumInPlace(row int32) int32 {
+	sum, ok := x.sums[row]
+	if !ok {
+		return row
+	}
+	for other, of := range x.sums {
+		if of == sum && other < row {
+			return row
+		}
+	}
+	for other, of := range x.sums {
+		if of == sum && x.addends(other) != nil {
+			x.drop[other] = true
+		}
+	}
+	x.drop[sum] = true
+	return sum
 }
 
 // gradientOf is the gradient of a row that the node makes which lets go of something at an event, as far as sizes tell, -1 for none.
@@ -630,13 +463,31 @@ func (x *autocast) gradientAt(end int32) int32 {
 	begin, grad := x.before(end), int32(-1)
 	for k := x.lastBefore(end); k >= x.pass.rows.from && x.t.Lives[k].Born > begin; k-- {
 		_, part := x.partOf[k]
+		_, added := x.sums[k]
 		o := x.operator(k)
-		of := (x.gradient(k) || part) && x.addends(k) == nil && (o.Name == "" || o.GivesOn() == frames.Half)
+		of := (x.gradient(k) || part || added) && x.addends(k) == nil && (o.Name == "" || o.GivesOn() == frames.Half)
 		if of && (grad < 0 || x.t.Lives[k].Requested > x.t.Lives[grad].Requested) {
 			grad = k
 		}
 	}
 	return grad
+}
+
+// ofSums gives the gradients of parameters that are used several times by what a pass adds up for them.
+func (d *draft) ofSums(p *pass) map[int32]int32 {
+	out := map[int32]int32{}
+	for row := p.rows.to - 1; row >= p.rows.from && d.t.Lives[row].Born >= p.begin; row-- {
+		of := row
+		if sum, ok := out[row]; ok {
+			of = sum
+		} else if !d.gradient(row) {
+			continue
+		}
+		for _, added := range d.addends(row) {
+			out[added] = of
+		}
+	}
+	return out
 }
 
 // ownBackward reports whether a function with a backward of its own makes a row (torch.autograd.Function), in the types that it says.
@@ -676,7 +527,8 @@ func (x *autocast) castBack() (unsure int64) {
 			unsure = max(unsure, x.sizes[row])
 			continue
 		}
-		if x.gradient(row) || x.wide[row] || x.is(row, category.Workspace) || x.is(row, category.Communication) {
+		_, added := x.sums[row]
+		if x.gradient(row) || added || x.wide[row] || x.is(row, category.Workspace) || x.is(row, category.Communication) {
 			continue
 		}
 		o := x.operator(row)

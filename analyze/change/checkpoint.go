@@ -365,7 +365,7 @@ func (d *draft) recompute(c *instance, x *part, e *Applied) {
 		}
 	}
 	for _, row := range c.rows {
-		d.again[row] = remake{event: -1}
+		d.remade[row] = remake{event: -1}
 	}
 	if !x.back || int(x.start)+1 >= d.t.Trace.Len() {
 		return // the recording ends before that
@@ -377,8 +377,9 @@ func (d *draft) recompute(c *instance, x *part, e *Applied) {
 	when := func(event int32) int32 { return base + 1 + 2*(min(event, to)-from) }
 	for _, row := range c.rows {
 		l := &d.t.Lives[row]
-		d.again[row] = remake{at, when(l.Born)}
+		d.remade[row] = remake{at, when(l.Born)}
 		if l.Born > to {
+			d.remade[row] = remake{at, when(to) + 2}
 			continue
 		}
 		if d.drop[row] || d.stands(row) { // autograd's thread has a workspace of its own

@@ -19,7 +19,9 @@ type draft struct {
 
 	turns map[int32]int32 // by event, turns that are taken
 
-	again map[int32]remake // when rows of modules that are checkpointed are made again
+	// remade tells by row of a module that is checkpointed when that makes it again. What comes behind the last row that backward needs is
+	// not made again, but is given what it needs when that is.
+	remade map[int32]remake
 
 	// inLoops are rows that are gone at the end of a turn of a loop, or of a call in that, as nothing tells for sure.
 	inLoops map[int32]ending
@@ -40,7 +42,7 @@ type extra struct {
 func newDraft(r *run, p *whatif.Program) *draft {
 	e := p.Unchanged()
 	return &draft{run: r, p: p, sizes: e.Sizes, ends: e.Ends, drop: make([]bool, len(e.Sizes)), eight: map[int32]bool{},
-		turns: map[int32]int32{}, again: map[int32]remake{}, inLoops: map[int32]ending{}, lasts: map[int]span{}}
+		turns: map[int32]int32{}, remade: map[int32]remake{}, inLoops: map[int32]ending{}, lasts: map[int]span{}}
 }
 
 // until ends a row after an event, unless it ends before. A workspace that a library keeps stays whatever the program

@@ -435,6 +435,20 @@ func (r *run) addends(sum int32) (out []int32) {
 	return nil
 }
 
+// goneBehind are the rows that are let go of between a row and the next: among them is what else a statement of Python's computed on
+// the way, and what a variable held that has another value now.
+func (r *run) goneBehind(row int32) (out []int32) {
+	if int(row)+1 == len(r.t.Lives) {
+		return nil
+	}
+	for e := r.t.Lives[row].Born + 1; e < r.t.Lives[row+1].Born; e++ {
+		if of := r.ended[e] - 1; of >= 0 {
+			out = append(out, of)
+		}
+	}
+	return out
+}
+
 // overBeforeNext is the event after which the node is over that made the gradient of a parameter, at an event at the latest. Nodes that
 // let go of nothing, as those of embeddings in one batch, do not show; but none makes two large gradients of one size.
 func (r *run) overBeforeNext(row, latest int32) int32 {

@@ -272,8 +272,7 @@ func (t *told) join(row int32, o frames.Operator) bool {
 func (t *told) pair(row int32, o frames.Operator) (half bool) {
 	defer func() { t.paired[t.code(row)] = value{row: row, half: half} }()
 	n := t.size(row)
-	if wide := t.letGo(row); wide >= 0 {
-		t.made[wide].taken = true
+	if t.takesWide(row) {
 		return false
 	}
 	first, second, same := t.operands(row)
@@ -316,18 +315,19 @@ func (t *told) pair(row int32, o frames.Operator) (half bool) {
 	return half
 }
 
-// letGo is the place of what has 32 bits and the size of a row, and that the program lets go of when the operator that makes the row is
-// done, as Python does with what else a statement computes on the way; -1 for none.
-func (t *told) letGo(row int32) int {
-	if int(row)+1 == len(t.t.Lives) {
-		return -1
-	}
-	for k := range t.there(row) {
-		if v := t.made[k]; !v.half && t.size(v.row) == t.size(row) && t.end(v.row) < t.t.Lives[row+1].Born {
-			return k
+// takesWide is autocast's, of what operators may be given, and has the last of that taken.
+func (t *told) takesWide(row int32) bool {
+	wide := -1
+	for _, of := range t.goneBehind(row) {
+		k, made := slices.BinarySearchFunc(t.made, of, func(v value, row int32) int { return cmp.Compare(v.row, row) })
+		if made && !t.made[k].half && t.size(of) == t.size(row) {
+			wide = max(wide, k)
 		}
 	}
-	return -1
+	if wide >= 0 {
+		t.made[wide].taken = true
+	}
+	return wide >= 0
 }
 
 // masksScores reports whether a sum goes to a softmax next and something smaller of 32 bits is there that nothing took, as masks are which

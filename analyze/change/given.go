@@ -1,0 +1,220 @@
+package change
+
+import (
+	"slices"
+
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// remadeCopy is a copy of a weight, by the row of its gradient, that is made again when a checkpoint runs a module again, at an event; -1
+// for the first one.
+type remadeCopy struct{ weight, event int32 }
+
+// castGiven has products make copies of what they are given: of weights, which the pass keeps until it has their gradients, and
+// of what has 32 bits, which is kept no longer itself. Which products a row is given to shows where backward lets go of it.
+func (x *autocast) castGiven() {
+	p := x.pass
+	uses := x.usesOf(p, x.needs)
+	next, floats := 0, x.floats(p) // next of products
+	trained := map[int]bool{}      // products
+	copies := map[remadeCopy]int{} // of weights, 1 + their place in added
+	for _, row := range x.needs {
+		if row < p.rows.from {
+			continue // it is of the products of a pass before
+		}
+		for next < len(x.products) && x.products[next].row <= row {
+			next++
+		}
+		if x.narrow[row] && x.normed[row] {
+			x.copyWide(row)
+		}
+		if next == len(x.products) || x.normed[row] || x.wide[row] || x.is(row, category.Input) && row != floats {
+			continue
+		}
+		read := x.gradientAt(x.end(row)) >= 0
+		type node struct{ end, grad int32 } // grad is the gradient of a weight, -1 for none
+		var ends []node                     // of products, those of the last ones first
+		given := read && x.savedBy(row).saver < 0 || !read && !x.products[next].weighs
+		kept := x.own[row] // by the operation that made it
+		if node := x.nodeAt(x.end(row)); node.Node != "" {
+			product := node.GivesOn() == frames.Half
+			given, kept = product || given && kept, !product
+		}
+		if given {
+			ends = append(ends, node{x.end(row), x.gradientAt(x.end(row))})
+		}
+		for _, u := range uses[row] {
+			same := func(n node) bool { return x.lastBefore(n.end) == x.lastBefore(u.to) }
+			if !slices.ContainsFunc(ends, same) {
+				ends = append(ends, node{u.to, u.gradient})
+			}
+		}
+		if len(ends) == 0 {
+			continue // it is of another operation alone
+		}
+		changed := x.last(row) != x.end(row)
+		_, inside := x.remade[row]
+		full := !x.narrow[row] && !x.is(row, category.Input)
+		for k, n := range ends {
+			at := next + k
+			if at >= len(x.products) {
+				break
+			}
+			born := max(x.t.Lives[x.products[at].row].Born-1, 0)
+			weighs, over, weight := n.grad >= 0 && x.products[at].weighs, n.end, n.grad
+			if weighs {
+				over = x.nodeOver(n.grad)
+				if of, ok := x.partOf[weight]; ok {
+					weight = of
+				}
+				if of, ok := x.sums[weight]; ok {
+					weight = of
+				}
+				gone := over
+				if again, ok := x.remade[x.products[at].row]; ok {
+					if c := x.castAgain(n.grad, again, over, copies[remadeCopy{weight, again.event}]); c > 0 {
+						copies[remadeCopy{weight, again.event}] = c
+					}
+					gone = max(x.pass.begin-1, born) // torch.autocast is over
+				}
+				first := remadeCopy{weight, -1}
+				if c := copies[first]; c > 0 { // torch.autocast keeps it for another use
+					made := &x.added[c-1]
+					made.Born, made.Freed = min(made.Born, born), max(made.Freed, gone)
+				} else {
+					x.add(n.grad, born, gone).parts = 2
+					copies[first] = len(x.added)
+				}
+			}
+			if full && (weighs || !changed) {
+				x.castAt(x.gradientOf(row, n.end), over, true)
+			}
+			if weighs {
+				x.castAt(n.grad, over, true)
+				trained[at] = true
+				x.weighed[x.products[at].row] = weight
+			}
+			if full && !changed {
+				gone := n.end
+				if again, ok := x.remade[x.products[at].row]; ok && !inside {
+					x.castAgain(row, again, n.end, 0)
+					gone, kept = x.t.Lives[x.products[at].row].Born, true // the checkpoint refers to it
+				}
+				x.add(row, born, gone).parts = 2
+			}
+		}
+		if full && !changed && !kept {
+			x.until(row, x.leaves(row))
+		}
+	}
+	if floats >= 0 && len(x.products) > 0 {
+		x.add(floats, max(x.t.Lives[x.products[0].row].Born-1, 0), p.last).parts = 2
+	}
+	x.castFrozen(trained, floats >= 0)
+}
+
+// castAgain has a product that a checkpoint runs again be given a copy of 16 bits then, up to an event: another one, or one that it makes
+// there for another use already. It gives 1 + its place in added, 0 where the recording ends before.
+func (x *autocast) castAgain(row int32, again remake, over int32, copied int) int {
+	if again.event < 0 || again.event >= over {
+		return copied
+	}
+	if copied > 0 {
+		made := &x.added[copied-1]
+		made.Turn, made.Freed = min(made.Turn, again.turn-1), max(made.Freed, over)
+		return copied
+	}
+	made := x.add(row, again.event, over)
+	made.Turn, made.parts = again.turn-1, 2
+	return len(x.added)
+}
+
+// castFrozen has products by weights that are not trained keep copies of these, which what they give on is made with, where there are
+// as many such weights: in the order of the model's parameters.
+func (x *autocast) castFrozen(trained map[int]bool, floats bool) {
+	var products, all []int32
+	for i, of := range x.products {
+		if of.weighs && !trained[i] {
+			products = append(products, of.row)
+		}
+		if of.weighs {
+			all = append(all, of.row)
+		}
+	}
+	if len(products) == 0 {
+		return
+	}
+	gradients := x.gradientSizes(x.pass)
+	var weights []int32
+	for _, row := range x.matrices {
+		if row < products[0] && !gradients[x.t.Lives[row].Requested] {
+			weights = append(weights, row)
+		}
+	}
+	least, most := len(weights), len(weights)
+	if !floats {
+		least-- // the first may be of an embedding
+	}
+	if n := len(products); n < least || n > most {
+		products = x.ofLines(all, least, most)
+	}
+	if len(products) == 0 {
+		return
+	}
+	weights = weights[most-len(products):]
+	for i, result := range products {
+		last := x.neededBefore(result)
+		if last < 0 || x.end(last) <= x.pass.begin {
+			continue
+		}
+		born, gone := max(x.t.Lives[result].Born-1, 0), x.end(last)
+		if again, ok := x.remade[result]; ok {
+			x.castAgain(weights[i], again, gone, 0)
+			gone = x.t.Lives[result].Born
+		}
+		x.add(weights[i], born, gone).parts = 2
+	}
+}
+
+// ofLines are those of some products that some of the lines which call them make, between least and most, as many as there can be: what
+// adapters multiply beside no parameter of a model weighs. It is nil where several sets of lines make as many.
+func (x *autocast) ofLines(products []int32, least, most int) []int32 {
+	const many = 8 // lines
+	var lines []snapshot.FrameID
+	of := make([]int, len(products)) // place in lines
+	for i, row := range products {
+		stack := x.stack(x.code(row))
+		at := max(slices.IndexFunc(stack, func(id snapshot.FrameID) bool { return !frames.Of(x.s, id).IsLibrary() }), 0)
+		k := slices.Index(lines, stack[at])
+		if k < 0 {
+			k, lines = len(lines), append(lines, stack[at])
+		}
+		of[i] = k
+	}
+	if len(lines) > many {
+		return nil
+	}
+	var found []int32
+	several := false
+	for set := 1; set < 1<<len(lines); set++ {
+		var some []int32
+		for i, row := range products {
+			if set>>of[i]&1 == 1 {
+				some = append(some, row)
+			}
+		}
+		switch {
+		case len(some) < max(least, len(found), 1) || len(some) > most:
+		case len(some) == len(found):
+			several = true
+		default:
+			found, several = some, false
+		}
+	}
+	if several {
+		return nil
+	}
+	return found
+}
