@@ -63,6 +63,7 @@ const (
 	LeafInput      AssumptionKind = "leaf_input"      // adapters: what goes into the first checkpoint needs a gradient
 	LastReader     AssumptionKind = "last_reader"     // the statement behind is the last to read a variable
 	SingleTensor   AssumptionKind = "single_tensor"   // of optimizers but Adam: they make for one what they made for all
+	StepsSingly    AssumptionKind = "steps_singly"    // Adam, which steps each parameter, runs with foreach=False
 	StepsAtOnce    AssumptionKind = "steps_at_once"   // nothing adds to a gradient once it is complete, nothing clips it
 	DividesEvenly  AssumptionKind = "divides_evenly"  // what a pass makes grows with the batch
 	KeepsAll       AssumptionKind = "keeps_gradients" // gradients add up over the micro-batches

@@ -167,7 +167,7 @@ func isAdam(function string) bool {
 // (torch.Tensor.register_post_accumulate_grad_hook).
 func (d *draft) inBackward(e *Applied) {
 	// The temporaries of a parameter are those of its size.
-	temps := map[int64][]int32{}
+	temps, adam := map[int64][]int32{}, map[int64]bool{}
 	for i := range d.calls {
 		for _, u := range d.updates(&d.calls[i]) {
 			d.dropAll(&u, e)
@@ -182,11 +182,17 @@ func (d *draft) inBackward(e *Applied) {
 				}
 			}
 			for n, rows := range found {
+				if isAdam(u.function) {
+					adam[n] = true
+				}
 				if len(rows) > len(temps[n]) {
 					temps[n] = rows
 				}
 			}
 		}
+	}
+	if len(adam) > 0 {
+		e.assumeOnce(StepsSingly)
 	}
 	defer func() { e.params /= max(len(d.passes), 1) }()
 	states := d.statesOf()
@@ -218,7 +224,7 @@ func (d *draft) inBackward(e *Applied) {
 			d.add(state, at, d.last(state)).Turn = turn + int32(i)
 			d.drop[state] = true
 		}
-		d.inTurn(temps[d.sizes[row]], at)
+		d.inTurn(temps[d.sizes[row]], adam[d.sizes[row]], at)
 	}
 }
 
@@ -279,18 +285,25 @@ func (d *draft) statesOf() map[int32][]int32 {
 	return out
 }
 
-// inTurn puts lives like rows in at one event, which come and go in the order in which those do.
-func (d *draft) inTurn(rows []int32, at int32) {
+// inTurn puts lives like rows in at one event, which come and go in the order in which those do. Adam, which is given one parameter, makes
+// a quotient of the last.
+func (d *draft) inTurn(rows []int32, adam bool, at int32) {
 	var order []int32
 	for _, row := range rows {
 		order = append(order, d.t.Lives[row].Born, d.end(row))
 	}
 	slices.Sort(order)
-	base := d.turn(at, int32(len(order)))
+	over := int32(len(order)) + 1
+	base := d.turn(at, over+1)
 	place := func(event int32) int32 { return base + int32(slices.Index(order, event)) }
-	for _, row := range rows {
+	for k, row := range rows {
 		v := d.add(row, at, at)
 		v.Turn, v.Until = place(d.t.Lives[row].Born), place(d.end(row))
+		if adam && k == len(rows)-1 {
+			v.Until = base + over
+			v = d.add(row, at, at)
+			v.Turn, v.Until = base+over-1, base+over
+		}
 	}
 }
 
