@@ -62,31 +62,12 @@ func (x *autocast) castGiven() {
 			if at >= len(x.products) {
 				break
 			}
-			born := max(x.t.Lives[x.products[at].row].Born-1, 0)
+			product := x.products[at].row
+			born := max(x.t.Lives[product].Born-1, 0)
 			weighs, over, weight := n.grad >= 0 && x.products[at].weighs, n.end, n.grad
 			if weighs {
 				over = x.nodeOver(n.grad)
-				if of, ok := x.partOf[weight]; ok {
-					weight = of
-				}
-				if of, ok := x.sums[weight]; ok {
-					weight = of
-				}
-				gone := over
-				if again, ok := x.remade[x.products[at].row]; ok {
-					if c := x.castAgain(n.grad, again, over, copies[remadeCopy{weight, again.event}]); c > 0 {
-						copies[remadeCopy{weight, again.event}] = c
-					}
-					gone = max(x.pass.begin-1, born) // torch.autocast is over
-				}
-				first := remadeCopy{weight, -1}
-				if c := copies[first]; c > 0 { // torch.autocast keeps it for another use
-					made := &x.added[c-1]
-					made.Born, made.Freed = min(made.Born, born), max(made.Freed, gone)
-				} else {
-					x.add(n.grad, born, gone).parts = 2
-					copies[first] = len(x.added)
-				}
+				weight = x.castWeight(product, n.grad, over, copies)
 			}
 			if full && (weighs || !changed) {
 				x.castAt(x.gradientOf(row, n.end), over, true)
@@ -94,13 +75,13 @@ func (x *autocast) castGiven() {
 			if weighs {
 				x.castAt(n.grad, over, true)
 				trained[at] = true
-				x.weighed[x.products[at].row] = weight
+				x.weighed[product] = weight
 			}
 			if full && !changed {
 				gone := n.end
-				if again, ok := x.remade[x.products[at].row]; ok && !inside {
+				if again, ok := x.remade[product]; ok && !inside {
 					x.castAgain(row, again, n.end, 0)
-					gone, kept = x.t.Lives[x.products[at].row].Born, true // the checkpoint refers to it
+					gone, kept = x.t.Lives[product].Born, true // the checkpoint refers to it
 				}
 				x.add(row, born, gone).parts = 2
 			}
@@ -113,6 +94,33 @@ func (x *autocast) castGiven() {
 		x.add(floats, max(x.t.Lives[x.products[0].row].Born-1, 0), p.last).parts = 2
 	}
 	x.castFrozen(trained, floats >= 0)
+}
+
+// castWeight has a product be given a copy of the weight whose gradient its node makes, which torch.autocast keeps for other uses, and the
+// product until its node is over, at an event; where a checkpoint runs the product again, it makes another copy then. It gives the row of
+// the gradient of all uses.
+func (x *autocast) castWeight(product, grad, over int32, copies map[remadeCopy]int) int32 {
+	weight, born := grad, max(x.t.Lives[product].Born-1, 0)
+	if of, ok := x.partOf[weight]; ok {
+		weight = of
+	}
+	if of, ok := x.sums[weight]; ok {
+		weight = of
+	}
+	if again, ok := x.remade[product]; ok {
+		k := remadeCopy{weight, again.event}
+		copies[k] = x.castAgain(grad, again, over, copies[k])
+		over = max(x.pass.begin-1, born) // torch.autocast is over
+	}
+	first := remadeCopy{weight, -1}
+	if c := copies[first]; c > 0 {
+		made := &x.added[c-1]
+		made.Born, made.Freed = min(made.Born, born), max(made.Freed, over)
+		return weight
+	}
+	x.add(grad, born, over).parts = 2
+	copies[first] = len(x.added)
+	return weight
 }
 
 // castAgain has a product that a checkpoint runs again be given a copy of 16 bits then, up to an event: another one, or one that it makes
