@@ -49,12 +49,12 @@ func (x *autocast) rowsOutside(m *model) map[int32]bool {
 	return out
 }
 
-// castOutput has what a model gives last go over to 32 bits as it returns, and the gradient of that to 16.
+// castOutput has what a model gives last, but for its loss, go over to 32 bits as it returns, and the gradient of that to 16.
 func (x *autocast) castOutput(m *model) {
 	over := x.returned(m.last)
 	out := int32(-1)
 	for _, row := range x.forward {
-		if row <= m.last && x.narrow[row] && x.ofModel(m, row) {
+		if row <= m.last && x.narrow[row] && x.ofModel(m, row) && !x.inLoss(row) {
 			out = row
 		}
 	}
