@@ -32,7 +32,8 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 		p := &d.passes[i]
 		x := autocast{draft: d, pass: p, forward: d.results(p), narrow: narrow, wide: map[int32]bool{}, normed: map[int32]bool{},
 			own: map[int32]bool{}, casts: map[int32]bool{}, matrices: matrices, needs: d.savedRows(p), weighed: weighed,
-			sums: d.ofSums(p)}
+			sums: map[int32]int32{}, summed: map[int32][]int32{}}
+		x.addUps()
 		m := x.modelOf()
 		if m != nil {
 			x.outside = x.rowsOutside(m)
@@ -118,9 +119,7 @@ func (d *draft) inCrossEntropy(row int32) (found bool) {
 		if d.upcasts(stack, depth) {
 			return false
 		}
-		if d.isLoss(stack, depth) && d.name(stack[depth]) == "cross_entropy" {
-			found = true
-		}
+		found = found || d.isCrossEntropy(stack, depth)
 	}
 	return found
 }
@@ -138,8 +137,9 @@ type autocast struct {
 	casts        map[int32]bool // gradients that go over to another type, and whether that is the wider one
 	matrices     []int32        // large parameters
 	needs        []int32        // what backward needs, see savedRows
-	// sums are gradients of parameters by what was added up for them, see addends.
-	sums map[int32]int32
+	// sums are gradients of parameters by what was added up for them, and summed all that was for each, see addUps.
+	sums   map[int32]int32
+	summed map[int32][]int32
 	// weighed are the gradients of the weights that products multiply, by the rows of these, of all passes.
 	weighed map[int32]int32
 }
@@ -223,17 +223,20 @@ func (x *autocast) types() {
 // takesWide reports whether something of 32 bits and of the size of a row is let go of behind it, see goneBehind: that is taken to be an
 // operand, so that the row has 32 bits, too.
 func (x *autocast) takesWide(row int32) bool {
-	return slices.ContainsFunc(x.goneBehind(row), func(of int32) bool {
+	for of := range x.goneBehind(row) {
 		_, made := slices.BinarySearch(x.forward, of)
-		return made && !x.narrow[of] && x.t.Lives[of].Requested == x.t.Lives[row].Requested
-	})
+		if made && !x.narrow[of] && x.t.Lives[of].Requested == x.t.Lives[row].Requested {
+			return true
+		}
+	}
+	return false
 }
 
 // takesTwo reports whether two vectors are let go of behind a row that has as many elements as both together: mostly they are sums, as of
 // the squares of vectors whose distances a program computes, and those have 32 bits.
 func (x *autocast) takesTwo(row int32) bool {
 	const element = 4 // bytes
-	of := x.goneBehind(row)
+	of := slices.Collect(x.goneBehind(row))
 	if len(of) != 2 {
 		return false
 	}
@@ -416,15 +419,12 @@ func (x *autocast) sumInPlace(row int32) int32 {
 	if !ok {
 		return row
 	}
-	for other, of := range x.sums {
-		if of == sum && other < row {
-			return row
-		}
+	all := x.summed[sum]
+	if all[0] != row {
+		return row
 	}
-	for other, of := range x.sums {
-		if of == sum && x.addends(other) != nil {
-			x.drop[other] = true
-		}
+	for _, other := range all {
+		x.drop[other] = x.drop[other] || x.addends(other) != nil
 	}
 	x.drop[sum] = true
 	return sum
@@ -473,21 +473,24 @@ func (x *autocast) gradientAt(end int32) int32 {
 	return grad
 }
 
-// ofSums gives the gradients of parameters that are used several times by what a pass adds up for them.
-func (d *draft) ofSums(p *pass) map[int32]int32 {
-	out := map[int32]int32{}
-	for row := p.rows.to - 1; row >= p.rows.from && d.t.Lives[row].Born >= p.begin; row-- {
+// addUps finds what the pass adds up for the gradients of parameters that are used several times, in the order of birth.
+func (x *autocast) addUps() {
+	p := x.pass
+	for row := p.rows.to - 1; row >= p.rows.from && x.t.Lives[row].Born >= p.begin; row-- {
 		of := row
-		if sum, ok := out[row]; ok {
+		if sum, ok := x.sums[row]; ok {
 			of = sum
-		} else if !d.gradient(row) {
+		} else if !x.gradient(row) {
 			continue
 		}
-		for _, added := range d.addends(row) {
-			out[added] = of
+		for _, added := range x.addends(row) {
+			x.sums[added] = of
+			x.summed[of] = append(x.summed[of], added)
 		}
 	}
-	return out
+	for _, of := range x.summed {
+		slices.Sort(of)
+	}
 }
 
 // ownBackward reports whether a function with a backward of its own makes a row (torch.autograd.Function), in the types that it says.

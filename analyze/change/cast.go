@@ -180,10 +180,15 @@ func (r *run) isLoss(stack []snapshot.FrameID, depth int) bool {
 	return frames.Of(r.s, stack[depth]).Part() == frames.Loss
 }
 
+// isCrossEntropy reports whether a frame is of torch's cross entropy.
+func (r *run) isCrossEntropy(stack []snapshot.FrameID, depth int) bool {
+	return r.isLoss(stack, depth) && r.name(stack[depth]) == "cross_entropy"
+}
+
 // likelyUpcasts reports whether a frame is of a cross entropy that the program itself asks for. Language models that run in 16 bits
 // mostly give it logits that 32 bits are made of.
 func (r *run) likelyUpcasts(stack []snapshot.FrameID, depth int) bool {
-	if !r.isLoss(stack, depth) || r.name(stack[depth]) != "cross_entropy" {
+	if !r.isCrossEntropy(stack, depth) {
 		return false
 	}
 	for depth++; depth < len(stack); depth++ {

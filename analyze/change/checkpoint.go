@@ -364,24 +364,24 @@ func (d *draft) recompute(c *instance, x *part, e *Applied) {
 			e.count(d.run, row)
 		}
 	}
-	for _, row := range c.rows {
-		d.remade[row] = remake{event: -1}
-	}
-	if !x.back || int(x.start)+1 >= d.t.Trace.Len() {
-		return // the recording ends before that
+	if !x.back || int(x.start)+1 >= d.t.Trace.Len() { // the recording ends before that
+		for _, row := range c.rows {
+			d.remade[row] = remake{event: -1}
+		}
+		return
 	}
 	// Again, in the order of then, up to the operation that makes the last that backward needs.
 	from, to := d.t.Lives[c.rows[0]].Born, d.t.Lives[d.operation(x.saved[len(x.saved)-1]).to-1].Born
 	at := x.start + 1
 	base := d.turn(at, 2*(to-from)+4)
-	when := func(event int32) int32 { return base + 1 + 2*(min(event, to)-from) }
+	when := func(event int32) int32 { return base + 1 + 2*(event-from) }
 	for _, row := range c.rows {
 		l := &d.t.Lives[row]
-		d.remade[row] = remake{at, when(l.Born)}
 		if l.Born > to {
 			d.remade[row] = remake{at, when(to) + 2}
 			continue
 		}
+		d.remade[row] = remake{at, when(l.Born)}
 		if d.drop[row] || d.stands(row) { // autograd's thread has a workspace of its own
 			continue
 		}
@@ -393,7 +393,7 @@ func (d *draft) recompute(c *instance, x *part, e *Applied) {
 		case d.saved(c.pass, row):
 			v.Freed = max(d.unpacked(end), at)
 		default:
-			v.Until = when(end) + 1
+			v.Until = when(min(end, to)) + 1
 		}
 		e.recomputed += d.sizes[row]
 	}

@@ -64,18 +64,17 @@ func (x *autocast) castGiven() {
 			}
 			product := x.products[at].row
 			born := max(x.t.Lives[product].Born-1, 0)
-			weighs, over, weight := n.grad >= 0 && x.products[at].weighs, n.end, n.grad
+			weighs, over := n.grad >= 0 && x.products[at].weighs, n.end
 			if weighs {
 				over = x.nodeOver(n.grad)
-				weight = x.castWeight(product, n.grad, over, copies)
+				x.weighed[product] = x.castWeight(product, n.grad, over, copies)
+				trained[at] = true
 			}
 			if full && (weighs || !changed) {
 				x.castAt(x.gradientOf(row, n.end), over, true)
 			}
 			if weighs {
 				x.castAt(n.grad, over, true)
-				trained[at] = true
-				x.weighed[product] = weight
 			}
 			if full && !changed {
 				gone := n.end

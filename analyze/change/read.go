@@ -423,9 +423,11 @@ func (r *run) summedUp(gradient, over int32) int32 {
 func (r *run) addends(sum int32) (out []int32) {
 	const both, soon = 2, 16 // rows, and events
 	l := &r.t.Lives[sum]
-	for e := l.Born + 1; e < l.Born+soon && int(e) < len(r.ended) && r.t.Trace.Action(int(e)) != snapshot.Alloc; e++ {
-		row := r.ended[e] - 1
-		if row < 0 || row == sum || r.t.Lives[row].Requested != l.Requested || r.phase(row) != inBackward {
+	for row := range r.goneBehind(sum) {
+		if r.end(row) >= l.Born+soon {
+			break
+		}
+		if row == sum || r.t.Lives[row].Requested != l.Requested || r.phase(row) != inBackward {
 			continue
 		}
 		if out = append(out, row); len(out) == both {
@@ -437,16 +439,18 @@ func (r *run) addends(sum int32) (out []int32) {
 
 // goneBehind are the rows that are let go of between a row and the next: among them is what else a statement of Python's computed on
 // the way, and what a variable held that has another value now.
-func (r *run) goneBehind(row int32) (out []int32) {
-	if int(row)+1 == len(r.t.Lives) {
-		return nil
+func (r *run) goneBehind(row int32) func(yield func(of int32) bool) {
+	next := int32(len(r.ended))
+	if int(row)+1 < len(r.t.Lives) {
+		next = r.t.Lives[row+1].Born
 	}
-	for e := r.t.Lives[row].Born + 1; e < r.t.Lives[row+1].Born; e++ {
-		if of := r.ended[e] - 1; of >= 0 {
-			out = append(out, of)
+	return func(yield func(of int32) bool) {
+		for e := r.t.Lives[row].Born + 1; e < next; e++ {
+			if of := r.ended[e] - 1; of >= 0 && !yield(of) {
+				return
+			}
 		}
 	}
-	return out
 }
 
 // overBeforeNext is the event after which the node is over that made the gradient of a parameter, at an event at the latest. Nodes that

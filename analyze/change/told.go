@@ -318,7 +318,7 @@ func (t *told) pair(row int32, o frames.Operator) (half bool) {
 // takesWide is autocast's, of what operators may be given, and has the last of that taken.
 func (t *told) takesWide(row int32) bool {
 	wide := -1
-	for _, of := range t.goneBehind(row) {
+	for of := range t.goneBehind(row) {
 		k, made := slices.BinarySearchFunc(t.made, of, func(v value, row int32) int { return cmp.Compare(v.row, row) })
 		if made && !t.made[k].half && t.size(of) == t.size(row) {
 			wide = max(wide, k)

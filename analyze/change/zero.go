@@ -143,18 +143,14 @@ func (d *draft) gather(full []int64) {
 // summands are the rows that a pass sums up in a gradient of a parameter which is used several times: of its size, and gone
 // before anything else is asked for.
 func (d *draft) summands(p *pass, gradient int32) []int32 {
-	l := &d.t.Lives[gradient]
-	next := p.end
-	if int(gradient)+1 < len(d.t.Lives) {
-		next = d.t.Lives[gradient+1].Born
-	}
 	var out []int32
-	for row := gradient - 1; row >= p.rows.from && d.t.Lives[row].Born >= p.begin; row-- {
-		if e := d.end(row); d.t.Lives[row].Requested == l.Requested && e > l.Born && e < next {
+	for row := range d.goneBehind(gradient) {
+		if d.t.Lives[row].Requested == d.t.Lives[gradient].Requested && row < gradient && row >= p.rows.from &&
+			d.t.Lives[row].Born >= p.begin {
 			out = append(out, row)
 		}
 	}
-	slices.Reverse(out)
+	slices.Sort(out)
 	return out
 }
 
