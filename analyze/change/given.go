@@ -19,6 +19,7 @@ func (x *autocast) castGiven() {
 	uses := x.usesOf(p, x.needs)
 	next, floats := 0, x.floats(p) // next of products
 	trained := map[int]bool{}      // products
+	inCells := x.castCells()       // products, by row
 	copies := map[remadeCopy]int{} // of weights, 1 + their place in added
 	for _, row := range x.needs {
 		if row < p.rows.from {
@@ -63,6 +64,10 @@ func (x *autocast) castGiven() {
 				break
 			}
 			product := x.products[at].row
+			if inCells[product] {
+				trained[at] = true
+				continue
+			}
 			born := max(x.t.Lives[product].Born-1, 0)
 			weighs, over := n.grad >= 0 && x.products[at].weighs, n.end
 			if weighs {

@@ -197,11 +197,28 @@ func (t *told) take(row int32, o frames.Operator) bool {
 	if latest < 0 || same >= 0 && same == latest-1 {
 		t.took = same
 	}
+	if k := t.savedFor(row, o); k >= 0 {
+		t.took = k
+	}
 	if t.took < 0 {
 		return false
 	}
 	t.made[t.took].taken = true
 	return t.made[t.took].half
+}
+
+// savedFor is the place of what an operator's own node lets go of, of what no other took and of the size of a row: of several the one that
+// goes last, for backward goes the other way; -1 for none.
+func (t *told) savedFor(row int32, o frames.Operator) int {
+	found := -1
+	for k := range t.there(row) {
+		of := t.made[k].row
+		if !t.made[k].taken && t.sizeAt(k) == t.size(row) && t.saved(t.pass, of) && t.nodeAt(t.end(of)).IsNodeOf(o.Name) &&
+			(found < 0 || t.end(of) > t.end(t.made[found].row)) {
+			found = k
+		}
+	}
+	return found
 }
 
 // takeAll has a product take what it is given.
@@ -270,8 +287,13 @@ func (t *told) join(row int32, o frames.Operator) bool {
 
 // pair has an operator take two, and reports whether both have 16 bits.
 func (t *told) pair(row int32, o frames.Operator) (half bool) {
-	defer func() { t.paired[t.code(row)] = value{row: row, half: half} }()
-	n := t.size(row)
+	n, beside := t.size(row), t.besideOf(row, o)
+	defer func() {
+		t.paired[t.code(row)] = value{row: row, half: half}
+		if o.Name == "add" && beside < 0 {
+			t.sums[n] = half
+		}
+	}()
 	if t.takesWide(row) {
 		return false
 	}
@@ -284,7 +306,6 @@ func (t *told) pair(row int32, o frames.Operator) (half bool) {
 	}
 	t.made[first].taken = true
 	half = t.made[first].half
-	beside := t.besideOf(row, o)
 	small := t.smaller(row, beside)
 	switch {
 	case t.isParameter(beside):
@@ -310,7 +331,6 @@ func (t *told) pair(row int32, o frames.Operator) (half bool) {
 		} else if k := t.oldest(row); k >= 0 {
 			half = half && t.made[k].half
 		}
-		t.sums[n] = half
 	}
 	return half
 }
