@@ -55,6 +55,8 @@ func (r *run) columns() scratchRows {
 			own := result.Stack != l.Stack || kernel.Unfolds(l.Requested, result.Requested)
 			add(row, own)
 			sizes[l.Requested] = sizes[l.Requested] || own
+		} else if r.reformats(row) {
+			out.own[row] = true
 		}
 	}
 	const soon, ofGroup = 32, 4   // rows, and how many times smaller a gradient of the weights of one group is
@@ -81,6 +83,14 @@ func (r *run) columns() scratchRows {
 		}
 	}
 	return out
+}
+
+// reformats reports whether a convolution copies its weight into another memory format, as of a model that was brought to channels_last,
+// and has that until it is done.
+func (r *run) reformats(row int32) bool {
+	to := r.operation(row).to
+	return r.phase(row) == inProgram && r.parameters[r.t.Lives[row].Requested] && r.convolves(row) && int(to) < len(r.t.Lives) &&
+		r.end(row) <= r.t.Lives[to].Born
 }
 
 // collects reports whether what is made while a row is there stays behind it, as parts of gradients do, which are put together in the end.
