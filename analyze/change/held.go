@@ -254,7 +254,7 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 		d.readsOnly(&d.passes[i], where, gone, e)
 		d.noGradients(&d.passes[i], gone, e)
 	}
-	d.noLoss(where, gone, e)
+	d.noLoss(where, gone, kept, e)
 }
 
 // made is what a function makes itself, of a size in requested bytes.
@@ -288,38 +288,6 @@ type gathered struct {
 }
 
 func (d *draft) gathered(row int32) gathered { return gathered{d.code(row), d.lastBefore(d.end(row))} }
-
-// keptByProgram are the rows of code at a place that are there when all is gone that modules made in the same call of it, or in those
-// that follow with nothing between, and so are of no graph of theirs: what it returns besides.
-func (d *draft) keptByProgram(where *place) map[int32]bool {
-	out := map[int32]bool{}
-	var call []int32
-	over := func() {
-		graph := int32(-1) // the last row before all of it is gone
-		for _, row := range call {
-			if d.insides[d.t.Lives[row].Stack] != 0 {
-				graph = max(graph, d.lastBefore(d.end(row)))
-			}
-		}
-		for _, row := range call {
-			if graph >= 0 && d.insides[d.t.Lives[row].Stack] == 0 && d.lastBefore(d.end(row)) > graph {
-				out[row] = true
-			}
-		}
-		call = call[:0]
-	}
-	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
-		switch phase := d.phase(row); {
-		case phase == inNothing:
-		case phase == inProgram && where.depth(d.t.Lives[row].Stack) >= 0:
-			call = append(call, row)
-		default:
-			over()
-		}
-	}
-	over()
-	return out
-}
 
 // trainedFrom are the frames at a place whose calls a backward pass goes through, where it goes through no call of others.
 func (d *draft) trainedFrom(where *place) map[snapshot.FrameID]bool {
@@ -450,7 +418,7 @@ func (d *draft) noGradients(p *pass, gone map[int32]bool, e *Applied) {
 
 // noLoss lets go of what only a graph of code that keeps nothing still had, which backward never went through: what that
 // gives on in its own line, and, of a loss that is made of its result, all but the loss.
-func (d *draft) noLoss(where *place, gone map[int32]bool, e *Applied) {
+func (d *draft) noLoss(where *place, gone, kept map[int32]bool, e *Applied) {
 	const number = 512 // bytes, rounded
 	type graph struct {
 		pass *pass
@@ -470,7 +438,7 @@ func (d *draft) noLoss(where *place, gone map[int32]bool, e *Applied) {
 			only[of] = true
 		case !only[of]:
 		case depth >= 0:
-			if x := d.readAt(row, own, depth, true); x.into >= 0 && d.until(row, d.operationOf(x.into)) {
+			if x := d.readAt(row, own, depth, true); x.into >= 0 && !kept[row] && d.until(row, d.operationOf(x.into)) {
 				e.count(d.run, row)
 			}
 		case frames.Of(d.s, own[0]).Part() != frames.Loss:

@@ -1,0 +1,103 @@
+package change
+
+import (
+	"slices"
+
+	"github.com/snapana/snapana/analyze/frames"
+)
+
+// Of what a graph and a variable both hold, as the hidden states that a teacher returns, only the last to let go of it shows. But a
+// graph that no backward pass goes through goes at once, so that what is there behind that is a variable's, and it goes in an order, in
+// which what a variable has comes late.
+
+// keptByProgram are the rows of code at a place that are held besides by the graph of what modules made in the same call of it, or in
+// those that follow with nothing between: what it returns.
+func (d *draft) keptByProgram(where *place) map[int32]bool {
+	out := map[int32]bool{}
+	var call []int32
+	over := func() {
+		graph, most := d.graphGone(call)
+		for _, row := range call {
+			if graph < 0 || d.lastBefore(d.end(row)) <= graph {
+				continue
+			}
+			if d.insides[d.t.Lives[row].Stack] == 0 && !most || most && row <= graph {
+				out[row] = true
+			}
+		}
+		d.keptFromNorms(call, out)
+		call = call[:0]
+	}
+	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
+		switch phase := d.phase(row); {
+		case phase == inNothing:
+		case phase == inProgram && where.depth(d.t.Lives[row].Stack) >= 0:
+			call = append(call, row)
+		default:
+			over()
+		}
+	}
+	over()
+	return out
+}
+
+// graphGone is the last row that is allocated before what modules made in a call is gone, -1 where they made nothing, and whether most of
+// that, and not only the last of it, goes at once then.
+func (d *draft) graphGone(call []int32) (last int32, most bool) {
+	last = -1
+	gone, all := map[int32]int{}, 0 // by the row that is allocated last before
+	for _, row := range call {
+		if d.insides[d.t.Lives[row].Stack] == 0 || d.t.Lives[row].Passing() {
+			continue
+		}
+		at := d.lastBefore(d.end(row))
+		last = max(last, at)
+		if at < call[len(call)-1] {
+			continue // no graph of what it returns has it
+		}
+		if all++; d.byProgram(row) {
+			gone[at]++
+		}
+	}
+	for at, n := range gone {
+		if 3*n > 2*all { // else several graphs go, one after another
+			return at, true
+		}
+	}
+	return last, false
+}
+
+// keptFromNorms adds the rows of a call that variables have besides nodes of normalizations. Such a node lets go of its input, then of its
+// statistics in the order in which they were made: what is its input and is there behind these, something else has. Of a node that only
+// its result still had, destructors let go, the last statistics first: a variable had the result (deleteNode in
+// torch/csrc/autograd/function.cpp, and release_variables and the members of nodes in torch/csrc/autograd/generated/Functions.h).
+func (d *draft) keptFromNorms(call []int32, out map[int32]bool) {
+	for _, row := range call {
+		own, op := d.stack(d.code(row)), d.operation(row)
+		first, last := op.to-2, op.to-1 // the statistics
+		if op.from != row || first <= row || !frames.Of(d.s, own[0]).IsLibrary() || !normalizes(d.name(own[0])) ||
+			!d.byproduct(first) || !d.byproduct(last) || !d.byProgram(last) || d.lastBefore(d.end(first)) < op.to {
+			continue // no graph has them, or a pass went through it
+		}
+		if d.end(first) > d.end(last) {
+			out[first-1] = true
+			continue
+		}
+		input := row - 1
+		for input >= call[0] && (d.byproduct(input) || d.t.Lives[input].Passing()) {
+			input--
+		}
+		if _, ok := slices.BinarySearch(call, input); ok && d.t.Lives[input].Requested == op.most && d.end(input) > d.end(last) {
+			out[input] = true
+		}
+	}
+}
+
+// normalizes reports whether a function of torch's of a name normalizes, and keeps statistics beside its input.
+func normalizes(name string) bool {
+	switch name {
+	case "batch_norm", "layer_norm", "group_norm", "instance_norm":
+		return true
+	}
+	return false
+}
