@@ -112,7 +112,7 @@ func (d *draft) unsaved(row int32) bool {
 }
 
 // goesOn reports whether the function that has a row last goes on in the next step, as the body of a loop does: other
-// variables of it are there until the same line has made what they are assigned anew.
+// variables of it are there until the same line has made what they are assigned anew, or one before it, as where a loss is added to.
 func (d *draft) goesOn(leak int32) bool {
 	_, depth := d.dropped(leak)
 	return d.goesOnAt(leak, depth)
@@ -147,7 +147,7 @@ func (d *draft) goesOnAt(leak int32, depth int) bool {
 		}
 		stack, now := d.stack(l.Stack), d.stack(d.t.Lives[d.lastBefore(end)].Stack)
 		same := func(stack []snapshot.FrameID) bool { ok, _ := d.inside(own, stack, l.Stack, depth); return ok }
-		if same(stack) && same(now) && d.line(stack, depth) == d.line(now, depth) {
+		if same(stack) && same(now) && d.line(stack, depth) >= d.line(now, depth) {
 			seen++
 		}
 	}
