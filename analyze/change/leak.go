@@ -58,11 +58,11 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 		if next[l.Stack] == 0 {
 			continue
 		}
-		end := next[l.Stack]
+		at, end := d.steps.At(int(l.Born)), next[l.Stack]
 		if d.phase(row) == inBackward {
 			end = d.last(row) // autograd allocates all that it does with one stack
 		}
-		if at := d.steps.At(int(l.Born)); at >= 0 && !loops[l.Stack] {
+		if at >= 0 && !loops[l.Stack] {
 			end = min(end, int32(d.steps.Steps[at].Last))
 			if event, ok := gone[row]; ok {
 				end = min(end, event)
@@ -70,14 +70,15 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 		} else if at >= 0 && !freed[row] {
 			e.assumeOnce(BoundAgain)
 		}
-		if after[l.Stack] > 0 && d.steps.At(int(after[l.Stack])) != d.steps.At(int(l.Born)) {
+		if after[l.Stack] > 0 && d.steps.At(int(after[l.Stack])) != at {
 			anew[l.Stack] = after[l.Stack]
 		}
 		after[l.Stack] = l.Born
-		if until := d.end(row); !loops[l.Stack] || d.steps.At(int(until)) != d.steps.At(int(l.Born)) {
-			next[l.Stack] = l.Born // what the same stack makes and frees at once is not assigned to it
+		brief := at >= 0 && d.steps.At(int(d.end(row))) == at // what the same stack makes and frees in a step does not leak
+		if !loops[l.Stack] || !brief {
+			next[l.Stack] = l.Born
 		}
-		if was := d.last(row); !freed[row] && d.until(row, end) {
+		if was := d.last(row); !freed[row] && !brief && d.until(row, end) {
 			e.count(d.run, row)
 			if anew[l.Stack] > end {
 				e.mayEnd(row, end, min(anew[l.Stack], was))
