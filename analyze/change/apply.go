@@ -110,6 +110,7 @@ const (
 	NoParams      Missing = "parameters"    // parameters from before the trace cannot be told from other memory
 	Contradiction Missing = "contradiction" // with another change: Lines is that
 	NoName        Missing = "name"          // nothing tells which module a name is of that is of no list
+	NoValues      Missing = "values"        // the line is there, and only an optimizer or a backward pass allocates there
 	NoCalls       Missing = "no_calls"      // the line is there, and calls no module that keeps anything for backward
 )
 
@@ -359,6 +360,10 @@ func (d *draft) applyLine(ctx context.Context, c *Change, a *Applied, refuse ref
 	}
 	if where == nil {
 		return d.noLine(c.line)
+	}
+	values := func(row int32) bool { return where.depth(d.code(row)) >= 0 && d.phase(row) == inProgram }
+	if c.Kind != Free && !slices.ContainsFunc(slices.Collect(d.rows()), values) {
+		return refuse(NoValues)
 	}
 	a.Line = c.line
 	switch c.Kind {

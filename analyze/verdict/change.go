@@ -345,6 +345,8 @@ func lacks(e *change.RefusedError) string {
 		return fmt.Sprintf("%s calls %s modules in each pass, which count from 0", e.Lines[0], e.Lines[1])
 	case change.NoCalls:
 		return "the line calls no module that keeps anything for backward, or all of it is computed again already"
+	case change.NoValues:
+		return "all that the line allocates is of an optimizer or a backward pass, and no variable's; name the line that makes the value"
 	case change.NoOptimizer:
 		return "no step of an optimizer was recorded"
 	case change.NoState:
