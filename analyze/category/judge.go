@@ -31,7 +31,8 @@ type finder struct {
 	kept      map[kind]int // blocks that live at the end
 	calls     int          // stacks that make scratch memory for single calls
 
-	standing map[int32]bool // workspaces that threads keep, by event of their allocation
+	standing map[int32]bool            // workspaces that threads keep, by event of their allocation
+	states   map[snapshot.StackID]bool // see ownStates
 
 	now // lives are judged in order of birth, which spares three searches for each
 }
@@ -96,6 +97,7 @@ func newFinder(s *snapshot.Snapshot, tl *timeline.Timeline, st *steps.Result, ru
 	}
 	f.calls = len(callers)
 	f.standing = standing(tl, f.origins)
+	f.states = f.ownStates(s)
 	at := 0
 	for i := range tl.Lives {
 		l := &tl.Lives[i]
@@ -178,6 +180,8 @@ func (f *finder) judge(l *timeline.Life) verdict {
 		return verdict{KVCache, Medium}
 	case o == loading:
 		return f.fromModel(l, High)
+	case f.states[l.Stack]:
+		return verdict{OptimizerState, Medium}
 	case o == building:
 		return f.fromModel(l, Medium)
 	case o == forward || o == recompute:

@@ -13,11 +13,8 @@ import (
 // enable_input_require_grads, peft/peft_model.py, _prepare_model_for_gradient_checkpointing). The graph refers to that output, which
 // keeps its gradient, until the loss is bound anew. It reports whether there is such an input.
 func (d *draft) leafInputs(calls []instance) (found bool) {
-	peft := make([]bool, d.s.Frames.Len()+1)
-	for id := 1; id < len(peft); id++ {
-		peft[id] = strings.HasPrefix(d.file(snapshot.FrameID(id)), "peft/tuners/")
-	}
-	if !slices.Contains(peft, true) {
+	peft := d.peft()
+	if peft == nil {
 		return false
 	}
 	for i := range calls {
@@ -41,6 +38,18 @@ func (d *draft) leafInputs(calls []instance) (found bool) {
 		found = true
 	}
 	return found
+}
+
+// peft says by frame whether it is of adapters that peft makes; nil for a program without.
+func (r *run) peft() []bool {
+	out := make([]bool, r.s.Frames.Len()+1)
+	for id := 1; id < len(out); id++ {
+		out[id] = strings.HasPrefix(r.file(snapshot.FrameID(id)), "peft/tuners/")
+	}
+	if !slices.Contains(out, true) {
+		return nil
+	}
+	return out
 }
 
 // file is the path of a frame's file, of an installed package from its folder on.

@@ -80,6 +80,10 @@ const (
 	Accelerated    AssumptionKind = "accelerated"     // accelerate runs the model alone so, and what it gives goes over to 32 bits
 	Casts          AssumptionKind = "casts"           // what is known to compute in 32 bits does so, in copies
 	CastsLoss      AssumptionKind = "casts_loss"      // so does a cross entropy of what comes of tokens
+	WeightsGiven   AssumptionKind = "weights_given"   // torch.autocast, which is there, copies no weights of 16 bits
+	FollowsWeights AssumptionKind = "follows_weights" // gradients and states have the type of weights
+	Trains32       AssumptionKind = "trains_32"       // gradients and states keep 32 bits where weights have 16
+	Adapters32     AssumptionKind = "adapters_32"     // so do adapters
 	SavedOnCPU     AssumptionKind = "saved_on_cpu"    // activations go at once, and come back as they are needed
 	BlockWise      AssumptionKind = "block_wise"      // 8-bit states as bitsandbytes makes them
 	StepsOnCPU     AssumptionKind = "steps_on_cpu"    // the optimizer runs on the CPU
@@ -202,6 +206,21 @@ func (d *draft) applyType(c *Change, a *Applied, refuse refusal) error {
 			return false // what backward passes on
 		}
 		return slices.Contains(c.of, of)
+	}
+	if c.converts() {
+		if under := d.convert(c.all); under != nil {
+			d.narrow(under.narrows, a)
+			a.assume(Converted, WeightsGiven)
+			switch {
+			case len(under.adapters) > 0:
+				a.assume(Adapters32)
+			case under.follow:
+				a.assume(FollowsWeights)
+			default:
+				a.assume(Trains32)
+			}
+			return nil
+		}
 	}
 	a.assume(Elements32)
 	saved := slices.Contains(c.of, category.AutogradSaved)

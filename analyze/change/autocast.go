@@ -152,10 +152,13 @@ type product16 struct {
 
 // types finds the types of what is made on the way to the pass.
 func (x *autocast) types() {
-	norms := map[int32]bool{} // of the program's own
+	norms, back := map[int32]bool{}, map[int32]bool{} // of the program's own, and what they give
 	for _, n := range x.norms(x.pass) {
 		for row := n.square; row <= n.out; row++ {
 			norms[row] = true
+		}
+		if x.weights16 {
+			norms[n.out], back[n.out] = false, true
 		}
 		x.normed[n.scaled] = true
 		if in := x.inputOf(x.pass, n, x.end(n.scale)); in >= 0 {
@@ -178,6 +181,8 @@ func (x *autocast) types() {
 		group, norm := x.norm(row)
 		x.normed[row] = norm
 		switch of, name := x.precision(row); {
+		case back[row], x.weights16 && name == "embedding":
+			half = true
 		case of == frames.Weighs, of == frames.Half:
 			half = true
 			if weighs := of == frames.Weighs || x.isProduct(row); weighs || other {
@@ -198,9 +203,11 @@ func (x *autocast) types() {
 		case norm:
 			was, seen := stream[size]
 			half = half && (seen && was || !seen && group)
-		case last >= 0 && x.appends(last, row):
+		case last >= 0 && x.widens(row, last) && !x.isProduct(row):
+			half = x.narrowed(row)
+		case last >= 0 && !x.weights16 && x.appends(last, row):
 			half = false
-		case last >= 0 && !other && x.scaled(last) && !x.isProduct(row):
+		case last >= 0 && !other && !x.weights16 && x.scaled(last) && !x.isProduct(row):
 			half, x.normed[last] = false, true
 		case !x.isProduct(row) && x.takesWide(row), other && x.takesTwo(row):
 			half = false
@@ -218,6 +225,25 @@ func (x *autocast) types() {
 			x.makeNarrow(row)
 		}
 	}
+}
+
+// widens reports whether an operation under torch.autocast that was recorded makes a row of what has 16 bits and of
+// something of 32, which it is as large as.
+func (x *autocast) widens(row, of int32) bool {
+	return x.underAutocast && x.narrow[of] && x.t.Lives[row].Requested == 2*x.t.Lives[of].Requested
+}
+
+// narrowed reports whether such a row has 16 bits now: where the other has, which is taken to be the last of that size
+// that is still there.
+func (x *autocast) narrowed(row int32) bool {
+	const far = 256 // results
+	k, _ := slices.BinarySearch(x.forward, row)
+	for _, of := range slices.Backward(x.forward[max(k-far, 0):k]) {
+		if x.t.Lives[of].Requested == x.t.Lives[row].Requested && x.end(of) > x.t.Lives[row].Born {
+			return x.narrow[of]
+		}
+	}
+	return x.weights16
 }
 
 // takesWide reports whether something of 32 bits and of the size of a row is let go of behind it, see goneBehind: that is taken to be an

@@ -82,42 +82,46 @@ func (d *draft) cast(losses bool) (wide map[int32]bool, likely int64) {
 	for i := range d.passes {
 		p := &d.passes[i]
 		d.castLosses(p, wide, d.upcasts)
-		norms := d.norms(p)
 		if losses && d.floats(p) < 0 {
 			likely = max(likely, 2*d.castLosses(p, wide, d.likelyUpcasts))
 		}
 		d.castSoftmaxes(p, wide)
-		for _, n := range norms {
-			for row := n.square; row < n.out; row++ {
+		d.castNorms(p, wide)
+	}
+	return wide, likely
+}
+
+// castNorms brings in what norms of a pass make of an input of 16 bits, and notes the rows that keep 32.
+func (d *draft) castNorms(p *pass, wide map[int32]bool) {
+	for _, n := range d.norms(p) {
+		for row := n.square; row < n.out; row++ {
+			wide[row] = true
+		}
+		over := d.last(n.scaled)
+		if over != d.end(n.scaled) || d.last(n.scale) != d.end(n.scale) || over >= p.end {
+			continue // another change has it end with the call
+		}
+		end := d.end(n.scale)
+		x := d.inputOf(p, n, end)
+		if x >= 0 {
+			end = d.end(x)
+			d.until(x, d.leaves(x))
+		}
+		born := d.t.Lives[n.out].Born
+		d.add(n.scaled, d.t.Lives[n.square].Born, end)
+		d.add(n.scaled, born, over).parts = 2
+		d.until(n.scaled, born)
+		from := over
+		if over < p.begin { // its weight is frozen, and nothing tells where its backward begins
+			from = max(p.begin, end-ofNorm)
+		}
+		for row := p.rows.from; row < p.rows.to; row++ {
+			if l := &d.t.Lives[row]; l.Born > from && l.Born <= end && d.end(row) <= end &&
+				l.Requested == d.t.Lives[n.square].Requested {
 				wide[row] = true
-			}
-			over := d.last(n.scaled)
-			if over != d.end(n.scaled) || d.last(n.scale) != d.end(n.scale) || over >= p.end {
-				continue // another change has it end with the call
-			}
-			end := d.end(n.scale)
-			x := d.inputOf(p, n, end)
-			if x >= 0 {
-				end = d.end(x)
-				d.until(x, d.leaves(x))
-			}
-			born := d.t.Lives[n.out].Born
-			d.add(n.scaled, d.t.Lives[n.square].Born, end)
-			d.add(n.scaled, born, over).parts = 2
-			d.until(n.scaled, born)
-			from := over
-			if over < p.begin { // its weight is frozen, and nothing tells where its backward begins
-				from = max(p.begin, end-ofNorm)
-			}
-			for row := p.rows.from; row < p.rows.to; row++ {
-				if l := &d.t.Lives[row]; l.Born > from && l.Born <= end && d.end(row) <= end &&
-					l.Requested == d.t.Lives[n.square].Requested {
-					wide[row] = true
-				}
 			}
 		}
 	}
-	return wide, likely
 }
 
 // ofNorm is how many events the backward of a norm takes at most.

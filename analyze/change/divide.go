@@ -24,7 +24,7 @@ func (d *draft) accumulate(parts int64, e *Applied) {
 		p := &d.passes[i]
 		first := d.loopOf(p)
 		weights, sums := d.weights(p, first), d.divided(p, parts)
-		copies, halves := d.weightCopies(p, first)
+		copies, halves := d.weightCopies(p.rows, first)
 		for row := p.rows.from; row < p.rows.to; row++ {
 			if l := &d.t.Lives[row]; l.Born < first || d.gradient(row) && l.Born >= p.begin {
 				continue
@@ -85,44 +85,56 @@ func (d *draft) mayDivide(parts int64, e *Applied) {
 	}
 }
 
-// weightCopies are the copies of 16 bits that products make of weights under torch.autocast on the way to a pass, from an event on, and
-// their sizes: half of a parameter's, made by the code of a product before its result, and of nothing else. Where few products make any,
-// none is one.
-func (r *run) weightCopies(p *pass, first int32) (copies map[int32]bool, sizes map[int64]bool) {
-	const least = 512
+// weightCopies are the copies of 16 bits that products make of weights under torch.autocast, of rows from an event on,
+// and their sizes, but for those of results: half of a parameter's, made by the code of a product before its result.
+// The copy of what a product is given is made behind that of its weight (aten/src/ATen/autocast_mode.cpp:
+// WrapFunction_, whose arguments are computed from the last to the first), and is alone where the weight was copied
+// before. Where few products make any, none is one.
+func (r *run) weightCopies(rows span, first int32) (copies map[int32]bool, sizes map[int64]bool) {
+	const least, vector = 512, 64 << 10 // bytes
 	copies, sizes = map[int32]bool{}, map[int64]bool{}
 	products, with := 0, 0
-	other := map[int64]bool{} // sizes of results
-	for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; {
+	other := map[int64]bool{}  // sizes of results
+	unsure := map[int32]bool{} // copies of what may be given to the product
+	given := int64(0)          // the size of the last result
+	for row := rows.from; row < rows.to; {
 		o := r.operation(row)
 		from, result := max(row, o.from), o.to-1
 		row = o.to
 		for result > from && r.worksIn(result) {
 			result--
 		}
-		if r.t.Lives[from].Born < first {
+		if r.t.Lives[from].Born < first || len(r.stack(r.code(from))) == 0 {
 			continue
 		}
 		other[r.t.Lives[result].Requested] = true
 		if p, _ := r.precision(result); p != frames.Weighs {
+			given = o.most
 			continue
 		}
 		products++
-		had := len(copies)
-		for k := from; k < result; k++ {
+		had, matrix := len(copies), false
+		for k := from; k < result && !matrix; k++ {
 			if n := r.t.Lives[k].Requested; n >= least && r.parameters[2*n] && !r.worksIn(k) {
 				copies[k], sizes[n] = true, true
+				unsure[k], matrix = given == 2*n && k == result-1, n > vector
 			}
 		}
-		if len(copies) > had {
+		if given = r.t.Lives[result].Requested; len(copies) > had {
 			with++
 		}
 	}
-	if with*2 < products {
+	maps.DeleteFunc(copies, func(row int32, _ bool) bool { return unsure[row] && other[r.t.Lives[row].Requested] })
+	maps.DeleteFunc(sizes, func(n int64, _ bool) bool { return other[n] })
+	sure := 0
+	for row := range copies {
+		if sizes[r.t.Lives[row].Requested] {
+			sure++
+		}
+	}
+	if with*2 < products || sure*4 < products {
 		return nil, nil
 	}
-	maps.DeleteFunc(copies, func(row int32, _ bool) bool { return other[r.t.Lives[row].Requested] })
-	maps.DeleteFunc(sizes, func(n int64, _ bool) bool { return other[n] })
 	return copies, sizes
 }
 
@@ -434,8 +446,9 @@ func (d *draft) boundAgain(p *pass, first int32) map[snapshot.StackID]int32 {
 // narrow makes the elements of a category half as large.
 func (d *draft) narrow(of func(row int32) bool, e *Applied) {
 	for row := range d.rows() {
-		if of(row) && !d.beside(row) && !d.eight[row] && !d.scratch(row) && !d.partial(row) {
+		if of(row) && !d.beside(row) && !d.settled[row] && !d.scratch(row) && !d.partial(row) {
 			d.sizes[row] = (d.sizes[row] + 1) / 2
+			d.settled[row] = true
 			e.count(d.run, row)
 		}
 	}

@@ -9,13 +9,16 @@ import (
 // draft is a program that changes are made to, one after another.
 type draft struct {
 	*run
-	p     *whatif.Program
-	after *whatif.Program // what the changes come to, once that was replayed
-	sizes []int64         // by row, requested bytes
-	drop  []bool          // by row, not asked for
-	ends  []int32         // by row, see whatif.Edits
-	added []extra
-	eight map[int32]bool // rows of an optimizer with states of 8 bits, whose types are settled
+	p       *whatif.Program
+	after   *whatif.Program // what the changes come to, once that was replayed
+	sizes   []int64         // by row, requested bytes
+	drop    []bool          // by row, not asked for
+	ends    []int32         // by row, see whatif.Edits
+	added   []extra
+	settled map[int32]bool // rows whose types a change has settled
+
+	underAutocast bool // it was recorded so, see convert
+	weights16     bool // and weights have 16 bits now
 
 	turns map[int32]int32 // by event, turns that are taken
 
@@ -41,8 +44,9 @@ type extra struct {
 
 func newDraft(r *run, p *whatif.Program) *draft {
 	e := p.Unchanged()
-	return &draft{run: r, p: p, sizes: e.Sizes, ends: e.Ends, drop: make([]bool, len(e.Sizes)), eight: map[int32]bool{},
-		turns: map[int32]int32{}, remade: map[int32]remake{}, inLoops: map[int32]ending{}, lasts: map[int]span{}}
+	return &draft{run: r, p: p, sizes: e.Sizes, ends: e.Ends, drop: make([]bool, len(e.Sizes)),
+		settled: map[int32]bool{}, turns: map[int32]int32{}, remade: map[int32]remake{},
+		inLoops: map[int32]ending{}, lasts: map[int]span{}}
 }
 
 // until ends a row after an event, unless it ends before. A workspace that a library keeps stays whatever the program

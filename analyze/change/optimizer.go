@@ -317,7 +317,7 @@ func (d *draft) eightBit(e *Applied) {
 		if !d.is(row, category.OptimizerState) || d.drop[row] {
 			continue
 		}
-		if d.eight[row] = true; n < least {
+		if d.settled[row] = true; n < least {
 			continue // 32 bits, whatever parameters have
 		}
 		e.count(d.run, row)

@@ -25,6 +25,7 @@ type told struct {
 	// besides are gradients that backward makes for operators that are no products: of parameters, and of what has a smaller shape than
 	// what it is added to or multiplied with.
 	besides []int32
+	back    map[int32]bool // what norms of the program's own give
 }
 
 // value is what operators may be given.
@@ -56,8 +57,11 @@ func (x *autocast) tells() bool {
 
 // typesTold finds the types of what is made on the way to the pass.
 func (x *autocast) typesTold() {
-	t := told{autocast: x, sums: map[int64]bool{}, paired: map[snapshot.StackID]value{}}
+	t := told{autocast: x, sums: map[int64]bool{}, paired: map[snapshot.StackID]value{}, back: map[int32]bool{}}
 	t.findBesides()
+	for _, n := range x.norms(x.pass) {
+		t.back[n.out] = true
+	}
 	at := 0
 	for row := x.pass.rows.from; row < x.pass.rows.to && x.t.Lives[row].Born < x.pass.begin; row++ {
 		switch o := x.operator(row); {
@@ -93,6 +97,8 @@ func (t *told) find(row int32, o frames.Operator) {
 	switch {
 	case o.Kind == frames.Counts, t.places(row, o), t.ofParameters(row):
 		return // nothing computes with it, or torch.autocast does not see it
+	case t.weights16 && (t.back[row] || o.Name == "embedding"):
+		half = true
 	case t.masks(row), o.Kind == frames.Makes:
 	case of == frames.Full:
 		if t.take(row, o) && o.Precision == frames.Full {
@@ -305,6 +311,9 @@ func (t *told) pair(row int32, o frames.Operator) (half bool) {
 		return same >= 0 && t.made[same].half
 	}
 	t.made[first].taken = true
+	if t.widens(row, t.made[first].row) {
+		return t.narrowed(row)
+	}
 	half = t.made[first].half
 	small := t.smaller(row, beside)
 	switch {
@@ -384,7 +393,7 @@ func (t *told) operands(row int32) (first, second, same int) {
 				whole = k
 			}
 			continue
-		case n%size != 0:
+		case n%size != 0, t.weights16 && size < n && t.is(t.made[k].row, category.Input): // of numbers of tokens
 			continue
 		case first < 0:
 			first = k
@@ -465,7 +474,7 @@ func (t *told) isParameter(grad int32) bool {
 		return false
 	}
 	n := t.size(grad)
-	return n > number && (len(t.parameters) == 0 || t.parameters[n])
+	return !t.weights16 && n > number && (len(t.parameters) == 0 || t.parameters[n])
 }
 
 // copyWidened has operators of 32 bits make a copy of what has 16, which those that save what they are given keep, and others, as

@@ -285,6 +285,16 @@ func assumed(a *change.Assumption) string {
 			"stacks=\"all\", which is the default."
 	case change.Accelerated:
 		return "Accelerate runs the model alone under torch.autocast, and what that gives goes over to 32 bits."
+	case change.WeightsGiven:
+		return "The program runs under torch.autocast, as its copies of weights tell: those go, and what had 32 bits for a " +
+			"weight alone, as embeddings have, has 16."
+	case change.FollowsWeights:
+		return "Gradients and the optimizer's state have 16 bits, too: torch's optimizers make them like the weights."
+	case change.Trains32:
+		return "Gradients and the state of the program's own optimizer keep their type: dtype=bf16:all is for one that " +
+			"makes them like the weights."
+	case change.Adapters32:
+		return "Adapters keep 32 bits, as peft makes them beside weights of 16."
 	case change.SavedOnCPU:
 		return "Activations leave as soon as nothing but backward needs them, and come back one at a time, without what is " +
 			"larger seen through a view, as an expanded tensor is."
