@@ -57,7 +57,7 @@ const (
 	LoadsModel  // gets weights from a file
 	Initializes // makes something ready: a loop in it, as in the two before, goes over parts
 	Upcasts     // computes in 32 bits whatever it is given, and lets go of its copy as it returns: losses of transformers
-	UpcastsSoft // has a softmax in 32 bits, whatever it is given: attention of transformers
+	UpcastsSoft // has a softmax in 32 bits, whatever it is given: attention of most of the models of transformers
 
 	// Of Library alone: deepcopy and pickle, which loop over parts, and what starts threads,
 	// decorates, or is made by a decorator, which only calls on.
@@ -194,7 +194,7 @@ func Classify(file, name string) Class {
 		"set_module_tensor_to_device") || p.installed == "transformers/core_model_loading.py")
 	set(Upcasts, p.installed == "transformers/loss/loss_utils.py" &&
 		(name == "ForCausalLMLoss" || name == "ForMaskedLMLoss" || name == "ForTokenClassification"))
-	set(UpcastsSoft, strings.HasPrefix(p.installed, "transformers/models/") && name == "eager_attention_forward")
+	set(UpcastsSoft, upcastsSoft(p.installed, name))
 	set(Initializes, (strings.Contains(name, "_init_") || strings.HasPrefix(name, "init_")) &&
 		!containsAny(name, "process", "worker")) // those begin a process
 	return c
@@ -259,6 +259,35 @@ func isPlumbing(file, name string) bool {
 func containsAny(s string, parts ...string) bool {
 	return slices.ContainsFunc(parts, func(p string) bool { return strings.Contains(s, p) })
 }
+
+// upcastsSoft reports whether a function of transformers' models, by its file, gives its softmax 32 bits.
+func upcastsSoft(file, name string) bool {
+	rest, ok := strings.CutPrefix(file, "transformers/models/")
+	model, _, _ := strings.Cut(rest, "/")
+	if name == "forward" {
+		return ok && in(softInForward, model)
+	}
+	return ok && name == "eager_attention_forward" && !in(softAsGiven, model)
+}
+
+const (
+	// softInForward are models of transformers whose attention computes its softmax itself, in 32 bits (transformers 5).
+	softInForward = " bloom flaubert layoutlmv2 longformer mpt sam sam_hq xlm "
+	// softAsGiven are models whose eager attention leaves its softmax the type that it is given.
+	softAsGiven = " albert audioflamingo3 bart bert bert_generation bigbird_pegasus biogpt blenderbot blenderbot_small " +
+		"blip_2 bridgetower camembert codegen conditional_detr ctrl d_fine data2vec decision_transformer " +
+		"deepseek_v4 deformable_detr deimv2 detr dinov2 dinov2_with_registers dinov3_vit distilbert dpt " +
+		"electra eomt_dinov3 ernie esm esmc evolla flint florence2 fun_asr_nano gpt2 gpt_oss gptj gte hubert " +
+		"hy_v4 hy_v4_vl informer instructblip instructblipvideo internvl jina_embeddings_v3 kosmos2 " +
+		"layoutlmv3 llama4 longt5 m2m_100 marian maskformer mbart mimo_v2_flash mobilebert " +
+		"moss_transcribe_diarize mt5 musicgen musicgen_melody nllb_moe nomic_bert omniasr owlv2 owlvit " +
+		"patchtsmixer patchtst pegasus pegasus_x pix2struct plbart pop2piano pp_doclayout_v2 pp_doclayout_v3 " +
+		"pp_doclayout_v4 pp_formulanet pp_ocrv5_mobile_rec pp_ocrv5_server_rec pp_ocrv6_small_rec qianfan_ocr " +
+		"qwen2_audio radio rf_detr roberta roberta_prelayernorm roc_bert rt_detr rt_detr_v2 sam3 seamless_m4t " +
+		"seamless_m4t_v2 sew speech_to_text switch_transformers t5 time_series_transformer tipsv2 udop umt5 " +
+		"unispeech unispeech_sat videomae vitpose_backbone voxtral wav2vec2 wav2vec2_bert wav2vec2_conformer " +
+		"whisper xlm_roberta xlm_roberta_xl xmod yolos "
+)
 
 // isLinear reports whether a function, by its file below torch's folder, is that of a layer that is a matrix product.
 func isLinear(file, name string) bool { return file == "nn/modules/linear.py" && name == "forward" }
