@@ -96,6 +96,7 @@ func (r *run) weightCopies(rows span, first int32) (copies map[int32]bool, sizes
 	products, with := 0, 0
 	other := map[int64]bool{}  // sizes of results
 	unsure := map[int32]bool{} // copies of what may be given to the product
+	firsts := map[int32]bool{} // copies that such a one is behind, or that of a weight
 	given := int64(0)          // the size of the last result
 	for row := rows.from; row < rows.to; {
 		o := r.operation(row)
@@ -117,7 +118,8 @@ func (r *run) weightCopies(rows span, first int32) (copies map[int32]bool, sizes
 		for k := from; k < result && !matrix; k++ {
 			if n := r.t.Lives[k].Requested; n >= least && r.parameters[2*n] && !r.worksIn(k) {
 				copies[k], sizes[n] = true, true
-				unsure[k], matrix = given == 2*n && k == result-1, n > vector
+				firsts[k], matrix = k < result-1, n > vector
+				unsure[k] = given == 2*n && !firsts[k]
 			}
 		}
 		if given = r.t.Lives[result].Requested; len(copies) > had {
@@ -128,7 +130,7 @@ func (r *run) weightCopies(rows span, first int32) (copies map[int32]bool, sizes
 	maps.DeleteFunc(sizes, func(n int64, _ bool) bool { return other[n] })
 	sure := 0
 	for row := range copies {
-		if sizes[r.t.Lives[row].Requested] {
+		if firsts[row] || sizes[r.t.Lives[row].Requested] {
 			sure++
 		}
 	}
