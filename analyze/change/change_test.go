@@ -116,7 +116,8 @@ func TestRefuses(t *testing.T) {
 		{ghost, "offload=optimizer", change.NoOptimizer}, {ghost, "zero=1,2", change.NoState},
 		{base, "checkpoint=blocks.7", change.TooFew}, {base, "free-leak", change.NoLeak},
 		{base, "checkpoint=model.py:47", change.NoCalls}, {base, "free=train.py:17@100", change.NoSteps},
-		{base, "dtype=bf16:kv cache", change.NoneSuch}, {base, "del=train.py:16", change.NoValues}, {base, "no-grad=train.py:16", change.NoValues},
+		{base, "dtype=bf16:kv cache", change.NoneSuch}, {base, "del=train.py:16", change.NoValues},
+		{base, "no-grad=train.py:16", change.NoValues},
 	} {
 		var no *change.RefusedError
 		if _, err := change.Ask(t.Context(), c.in, []change.Change{parse(t, c.asked)}); !errors.As(err, &no) {
