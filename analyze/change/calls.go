@@ -39,7 +39,8 @@ func (r *run) callsIn(p *pass, ats []at, groups []group, orders []order, again b
 		}
 		began := g != open || stack != last && r.returns(runs(first), runs(last), runs(stack), stack)
 		if began || stack != last && (r.back(first, stack, comes[first] > 1) || r.apart(runs(last), runs(stack)) ||
-			again && orders[g][stack][first] || r.restarts(runs(last), runs(stack), stack)) {
+			again && orders[g][stack][first] || r.restarts(runs(last), runs(stack), stack) ||
+			runs(first) == runs(last) && r.branches(runs(last), runs(stack), first, stack)) {
 			groups[g].calls = append(groups[g].calls, instance{pass: p, depth: int(ats[stack].depth), follows: g == open})
 			open, first, known = g, stack, began
 			if began && !again && orders[g][first] == nil {
@@ -83,6 +84,24 @@ func (r *run) restarts(last, now snapshot.FrameID, stack snapshot.StackID) bool 
 	return r.callsModule(inside) && !others
 }
 
+// branches reports whether code comes from one of two statements to the other, of which a module has one, as
+// "return x + self.conv(x)" and "return self.conv(x)": calls of the function are seen to begin with the later one, and the earlier
+// one runs over and over alone.
+func (r *run) branches(last, now snapshot.FrameID, first, stack snapshot.StackID) bool {
+	if now == last || now == 0 || last == 0 || r.functions[last] != r.functions[now] {
+		return false
+	}
+	early, late := last, now
+	if r.s.Frames.Get(early).Line > r.s.Frames.Get(late).Line {
+		early, late = late, early
+	}
+	if !r.again[early] || r.starts[early] || !r.starts[late] {
+		return false
+	}
+	a, b := r.stack(first), r.stack(stack)
+	return slices.Equal(a[:slices.Index(a, last)], b[:slices.Index(b, now)])
+}
+
 // runs is the frame of the function that is called at a depth of a stack, 0 for none.
 func (r *run) runs(stack []snapshot.FrameID, depth int) snapshot.FrameID {
 	for depth--; depth >= 0; depth-- {
@@ -113,6 +132,7 @@ func (r *run) first(c *instance) snapshot.FrameID { return r.runs(r.stack(r.code
 // a loop, is back where it began without a new call. Modules of one class have as many such parts each; those of a class of which
 // nothing tells have as many as the others.
 func (r *run) join(g *group) {
+	r.giveFirst(g)
 	r.joinTurns(g)
 	var joined []instance
 	var alone [][]instance
@@ -194,6 +214,38 @@ func (r *run) repeatsFirst(calls []instance, several bool) bool {
 	return len(behind) >= least
 }
 
+// giveFirst gives calls what a first statement allocates that not all modules run, as that which widens an image in a block of a
+// MobileNet: it comes at a line before that with which the call began, just ahead of where that comes again, and no call ends
+// with it that something else comes behind.
+func (r *run) giveFirst(g *group) {
+	ahead := make([]int, len(g.calls)) // rows
+	for i := range g.calls {
+		c := &g.calls[i]
+		for k := len(c.rows) - 1; k > 0 && r.inSame(c, 0, k) && r.inCallee(c, k) < r.inCallee(c, 0); k-- {
+			ahead[i]++
+		}
+		again := i+1 < len(g.calls) && g.calls[i+1].follows && r.code(g.calls[i+1].rows[0]) == r.code(c.rows[0])
+		if ahead[i] > 0 && !again {
+			return
+		}
+	}
+	for i, n := range ahead {
+		if n == 0 {
+			continue
+		}
+		c, next := &g.calls[i], &g.calls[i+1]
+		at := len(c.rows) - n
+		next.depth = r.depthAt(c, c.rows[at])
+		next.rows, c.rows = slices.Concat(c.rows[at:], next.rows), c.rows[:at:at]
+	}
+}
+
+// inSame reports whether two rows of a call are allocated in one function that the call runs.
+func (r *run) inSame(c *instance, a, b int) bool {
+	in := func(k int) snapshot.FrameID { return r.runs(r.stack(r.code(c.rows[k])), r.depthAt(c, c.rows[k])) }
+	return in(a) != 0 && in(b) != 0 && r.functions[in(a)] == r.functions[in(b)]
+}
+
 // joinTurns puts calls together that begin where others have turns of a loop of their own, as the blocks of a first stage, which has
 // nothing before them.
 func (r *run) joinTurns(g *group) {
@@ -262,7 +314,49 @@ func (r *run) joinOne(calls []instance) ([]instance, int) {
 			joined, parts = r.joinWhere(calls, func(k int) bool { return k%n < n-1 })
 		}
 	}
+	if parts < 2 {
+		joined, parts = r.joinToEnds(calls)
+	}
 	return joined, parts
+}
+
+// joinToEnds joins calls with those behind up to one that ends as calls do that are seen to be over: something else comes behind,
+// or they have gone on to another statement. So a few modules of one class may have less parts, as the first block of a MobileNet
+// widens nothing.
+func (r *run) joinToEnds(calls []instance) (joined []instance, most int) {
+	lastOf := func(c *instance) snapshot.StackID { return r.code(c.rows[len(c.rows)-1]) }
+	ends := map[snapshot.StackID]bool{}
+	for i := range calls {
+		c := &calls[i]
+		if i+1 == len(calls) || !calls[i+1].follows || r.inCallee(&calls[i+1], 0) != r.inCallee(c, 0) ||
+			r.inCallee(c, -1) > r.inCallee(c, 0) {
+			ends[lastOf(c)] = true
+		}
+	}
+	parts, full := 0, 0 // of a module, and modules with most
+	for i := range calls {
+		c := &calls[i]
+		if parts > 0 {
+			last := &joined[len(joined)-1]
+			last.rows = append(last.rows, c.rows...)
+		} else {
+			joined = append(joined, *c)
+			joined[len(joined)-1].rows = slices.Clone(c.rows)
+		}
+		if parts++; ends[lastOf(c)] {
+			if parts > most {
+				most, full = parts, 0
+			}
+			if parts == most {
+				full++
+			}
+			parts = 0
+		}
+	}
+	if 2*full <= len(joined) {
+		return nil, 0
+	}
+	return joined, most
 }
 
 // period is how many calls come again and again, where all are of a function's one statement, which calls modules of torch's: parts of

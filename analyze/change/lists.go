@@ -35,7 +35,11 @@ func (r *run) listsIn(takes func(stack []snapshot.FrameID, depth int) bool) []gr
 			whole := outer
 			stages = &whole // modules of the program's own, each with a list
 		}
+		own := false // modules with code of their own are passed
 		same := func(inner group) bool {
+			if own && r.ofTorchs(&inner) {
+				return false // layers of theirs
+			}
 			// Of modules that lists have by turns each list is one; else a list may have been divided where kinds of modules come again.
 			if !inner.inside(&outer) || !outer.has(inner.calls[0].rows[0]) ||
 				inner.most > outer.most && (outer.turns || !r.callsList(&outer.calls[0])) {
@@ -47,6 +51,7 @@ func (r *run) listsIn(takes func(stack []snapshot.FrameID, depth int) bool) []gr
 		}
 		for k := 0; k >= 0; {
 			but[outer.key] = true
+			own = own || !r.callsList(&outer.calls[0])
 			within := r.listsBut(but, known, takes)
 			if k = slices.IndexFunc(within, same); k >= 0 {
 				if outer = within[k]; r.contains(outer.around[0]) {
@@ -227,6 +232,63 @@ func (d *draft) ofTurns(lists []keeper) *keeper {
 		c.rows = rows
 	}
 	return &out
+}
+
+// put adds calls to those of a group, and numbers all of them as a pass makes them.
+func (r *run) put(g *group, calls []instance) {
+	g.calls, g.most = slices.Concat(g.calls, calls), 0
+	byBirth(g.calls)
+	for i := range g.calls {
+		g.calls[i].ordinal = 0
+	}
+	r.number(g)
+}
+
+// withOthers adds to a list of torch's the modules of other classes in it that call others, as the layers before and behind the
+// blocks of a MobileNet's features; not to one of several lists of a name.
+func (r *run) withOthers(list group, name string) group {
+	outer, _ := through(name)
+	_, n := numberOf(name)
+	if outer != "" || n >= 0 || !r.contains(list.around[0]) || list.outer != nil && list.outer.most == list.most {
+		return list
+	}
+	var others []instance
+	inList := func(stack []snapshot.FrameID, depth int) bool { return slices.Equal(stack[depth:], list.around) }
+	for _, other := range r.modules(false, inList) {
+		if other.list && !list.has(other.calls[0].rows[0]) {
+			others = append(others, other.calls...)
+		}
+	}
+	if others != nil {
+		r.put(&list, others)
+	}
+	return list
+}
+
+// withEnds adds to stages what the list of torch's that they are in calls before the first of them, and behind the last.
+func (d *draft) withEnds(stages group) group {
+	at := slices.IndexFunc(stages.around[1:], d.contains) + 1
+	if at == 0 {
+		return stages
+	}
+	outer := group{around: stages.around[at:]}
+	var ends []instance
+	add := func(p *pass, from, to int32) {
+		if rows := d.rowsUnder(&outer, from, to); len(rows) > 0 {
+			depth := len(d.stack(d.code(rows[0]))) - len(outer.around)
+			ends = append(ends, instance{rows: rows, pass: p, depth: depth, follows: true})
+		}
+	}
+	for i, c := range stages.calls {
+		if c.ordinal == 0 {
+			add(c.pass, c.pass.rows.from, c.rows[0])
+		}
+		if i+1 == len(stages.calls) || stages.calls[i+1].pass != c.pass {
+			add(c.pass, c.rows[len(c.rows)-1]+1, d.lastBefore(c.pass.begin)+1)
+		}
+	}
+	d.put(&stages, ends)
+	return stages
 }
 
 // callsList reports whether a call is of a list of modules.

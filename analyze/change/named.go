@@ -103,6 +103,8 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 			g, sure := d.modulesOf(&named[name][i].group, name)
 			if c.itself(name) {
 				g, sure = d.outermost(g, kept), false
+			} else {
+				g = d.withOthers(g, name)
 			}
 			guessed = guessed || !sure
 			out[name] = append(out[name], g)
@@ -156,7 +158,7 @@ func (d *draft) modulesOf(list *group, name string) (g group, sure bool) {
 	}
 	if stages := d.bySize(&g, name); stages != nil && g.key == list.key && g.most == list.most {
 		if sure = false; strings.Contains(last, "stage") || d.ofStages(&g, name) {
-			g = *stages
+			g = d.withEnds(*stages)
 		}
 	}
 	if g.outer != nil {
@@ -445,11 +447,12 @@ func (d *draft) outstanding(kept []keeper, c *Change, names []string) []keeper {
 }
 
 // ofTorchs reports whether the modules of a group are lists of torch's own modules, and of none of the program's.
-func (d *draft) ofTorchs(g *group) bool {
-	return d.callsList(&g.calls[0]) && !slices.ContainsFunc(g.calls, func(c instance) bool {
+func (r *run) ofTorchs(g *group) bool {
+	return r.callsList(&g.calls[0]) && !slices.ContainsFunc(g.calls, func(c instance) bool {
 		return slices.ContainsFunc(c.rows, func(row int32) bool {
-			inside := d.stack(d.code(row))[:d.depthAt(&c, row)]
-			return slices.ContainsFunc(inside, func(id snapshot.FrameID) bool { return !frames.Of(d.s, id).IsLibrary() })
+			inside := r.stack(r.code(row))[:r.depthAt(&c, row)]
+			own := func(id snapshot.FrameID) bool { return !frames.Of(r.s, id).IsLibrary() }
+			return slices.ContainsFunc(inside, own)
 		})
 	})
 }

@@ -25,6 +25,7 @@ type run struct {
 	operators []frames.Operator    // by stack, of C++; empty where none was recorded
 	functions []int32              // by frame, see findFunctions
 	starts    []bool               // by frame, whether calls of its function began with it, behind code of other functions
+	again     []bool               // by frame, whether it calls something behind what it computes itself
 	stacks    [][]snapshot.FrameID // by stack, its frames of Python; the others lie anywhere between where C++ was recorded too
 	alike     []snapshot.StackID   // by stack, the first with the same frames of Python
 	insides   []snapshot.StackID   // by stack, see findInsides
@@ -158,7 +159,7 @@ func (r *run) findFunctions() {
 // others just before, or it was at a later line, of another statement.
 func (r *run) beginnings() []bool {
 	begins := make([]bool, r.s.Frames.Len()+1)
-	r.starts = make([]bool, len(begins))
+	r.starts, r.again = make([]bool, len(begins)), make([]bool, len(begins))
 	var before []snapshot.FrameID
 	for row := r.warm; row < len(r.t.Lives); row++ {
 		id := r.t.Lives[row].Stack
@@ -169,6 +170,9 @@ func (r *run) beginnings() []bool {
 		k := 0 // frames around that are the same
 		for k < min(len(stack), len(before)) && stack[len(stack)-1-k] == before[len(before)-1-k] {
 			k++
+		}
+		if 0 < k && k == len(before) && k < len(stack) {
+			r.again[before[0]] = true
 		}
 		if k < min(len(stack), len(before)) {
 			now, was := r.s.Frames.Get(stack[len(stack)-1-k]), r.s.Frames.Get(before[len(before)-1-k])

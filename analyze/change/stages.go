@@ -66,16 +66,13 @@ func (r *run) stagesAt(groups []group) *group {
 			continue
 		}
 		stages.loops = !between // all of it may be one list
+		var others []instance
 		for k := range groups {
 			if k != i && slices.Equal(groups[k].around, g.around) {
-				stages.calls = append(stages.calls, groups[k].calls...)
+				others = append(others, groups[k].calls...)
 			}
 		}
-		byBirth(stages.calls)
-		for k := range stages.calls {
-			stages.calls[k].ordinal = 0
-		}
-		r.number(stages)
+		r.put(stages, others)
 		return stages
 	}
 	return nil
