@@ -85,8 +85,8 @@ func (r *run) restarts(last, now snapshot.FrameID, stack snapshot.StackID) bool 
 }
 
 // branches reports whether code comes from one of two statements to the other, of which a module has one, as
-// "return x + self.conv(x)" and "return self.conv(x)": calls of the function are seen to begin with the later one, and the earlier
-// one runs over and over alone.
+// "return x + self.conv(x)" and "return self.conv(x)": calls of the function are seen to begin with the later one, and
+// the earlier one runs over and over alone.
 func (r *run) branches(last, now snapshot.FrameID, first, stack snapshot.StackID) bool {
 	if now == last || now == 0 || last == 0 || r.functions[last] != r.functions[now] {
 		return false
@@ -214,9 +214,9 @@ func (r *run) repeatsFirst(calls []instance, several bool) bool {
 	return len(behind) >= least
 }
 
-// giveFirst gives calls what a first statement allocates that not all modules run, as that which widens an image in a block of a
-// MobileNet: it comes at a line before that with which the call began, just ahead of where that comes again, and no call ends
-// with it that something else comes behind.
+// giveFirst gives calls what a first statement allocates that not all modules run, as that which widens an image in a
+// block of a MobileNet: it comes at a line before that with which the call began, just ahead of where that comes again,
+// and no call ends with it that something else comes behind.
 func (r *run) giveFirst(g *group) {
 	ahead := make([]int, len(g.calls)) // rows
 	for i := range g.calls {
@@ -320,9 +320,9 @@ func (r *run) joinOne(calls []instance) ([]instance, int) {
 	return joined, parts
 }
 
-// joinToEnds joins calls with those behind up to one that ends as calls do that are seen to be over: something else comes behind,
-// or they have gone on to another statement. So a few modules of one class may have less parts, as the first block of a MobileNet
-// widens nothing.
+// joinToEnds joins calls with those behind up to one that ends as calls do that are seen to be over: something else comes
+// behind, or they have gone on to another statement. So a few modules of one class may have fewer parts, as the first
+// block of a MobileNet widens nothing.
 func (r *run) joinToEnds(calls []instance) (joined []instance, most int) {
 	lastOf := func(c *instance) snapshot.StackID { return r.code(c.rows[len(c.rows)-1]) }
 	ends := map[snapshot.StackID]bool{}
@@ -449,22 +449,28 @@ func (r *run) depthAt(c *instance, row int32) int {
 // longStatement is how many lines a statement may have, of which the first is that of the outermost call in it.
 const longStatement = 8
 
-// back reports whether code is where a call began, or before that: at an earlier line of the same function. Of code
-// that comes again, the lines of one statement are not before it.
+// back reports whether code is where a call began, or before that: at an earlier line of the same function, or in a list
+// of torch's at one of a function of that name, which is of the modules of another list. Of code that comes again, the
+// lines of one statement are not before it.
 func (r *run) back(first, now snapshot.StackID, again bool) bool {
 	if first == now {
 		return true
 	}
 	a, b := r.stack(first), r.stack(now)
+	list := false
 	for len(a) > 0 && len(b) > 0 {
 		x, y := a[len(a)-1], b[len(b)-1]
+		if x == y && r.isCode(a, len(a)-1) {
+			list = r.contains(x)
+		}
 		if x != y {
 			p, q := r.s.Frames.Get(x), r.s.Frames.Get(y)
 			line := p.Line
 			if again {
 				line -= longStatement
 			}
-			return p.File == q.File && p.Name == q.Name && q.Line < line
+			same := r.functions[x] == r.functions[y] || list && p.File == q.File && p.Name == q.Name
+			return same && q.Line < line
 		}
 		a, b = a[:len(a)-1], b[:len(b)-1]
 	}

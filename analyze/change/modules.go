@@ -169,12 +169,16 @@ func (r *run) callee(inside []snapshot.FrameID) (name string, calls bool) {
 	return name, false
 }
 
+// wrapsForward is the function that stands between a layer of transformers' and its code
+// (transformers/modeling_layers.py).
+const wrapsForward = "forward_with_checkpointing"
+
 // isCode reports whether a frame is of code, and not of what stands between a call and that.
 func (r *run) isCode(stack []snapshot.FrameID, depth int) bool {
 	id := stack[depth]
 	c := frames.Of(r.s, id)
 	return c.Has(frames.Python) && c.Origin() != frames.Plumbing && c.Part() != frames.ModuleWrapper &&
-		c.Part() != frames.Wrapper && r.name(id) != "__call__"
+		c.Part() != frames.Wrapper && r.name(id) != "__call__" && r.name(id) != wrapsForward
 }
 
 // contains reports whether a frame is in a list of modules that torch runs one after another (torch/nn/modules/container.py).

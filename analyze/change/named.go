@@ -404,11 +404,15 @@ const everyList = "*"
 func (d *draft) outstanding(kept []keeper, c *Change, names []string) []keeper {
 	const more = 3 // times as much
 	if len(names) == 1 {
-		halves := slices.DeleteFunc(slices.Clone(kept), func(k keeper) bool {
-			return d.convolves(k.calls[0].rows[0]) // it comes before them
-		})
+		begins := func(k keeper) bool { return d.convolves(k.calls[0].rows[0]) }
+		halves := slices.DeleteFunc(slices.Clone(kept), begins) // it comes before them
+		if strings.HasPrefix(strings.ToLower(lastPart(names[0])), "conv") && len(halves) == len(kept)-1 {
+			return slices.DeleteFunc(slices.Clone(kept), func(k keeper) bool { return !begins(k) })
+		}
 		if at := half(names[0]); at >= 0 && len(halves) == 2 && d.ofOne(halves[0].around, halves[1].around) {
 			return halves[at : at+1]
+		} else if at >= 0 && len(halves) == 1 && !slices.ContainsFunc(halves[0].calls[0].rows, d.convolves) {
+			return halves // as of Wav2Vec2, whose convolutions make features of a wave
 		}
 		long := slices.DeleteFunc(slices.Clone(kept), func(k keeper) bool {
 			return slices.ContainsFunc(c.modules, func(m modules) bool { return m.to >= k.most })
