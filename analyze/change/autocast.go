@@ -34,6 +34,7 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 			own: map[int32]bool{}, casts: map[int32]bool{}, matrices: matrices, needs: d.savedRows(p), weighed: weighed,
 			sums: map[int32]int32{}, summed: map[int32][]int32{}}
 		x.addUps()
+		x.findPiled()
 		m := x.modelOf()
 		if m != nil {
 			x.outside = x.rowsOutside(m)
@@ -140,6 +141,7 @@ type autocast struct {
 	// sums are gradients of parameters by what was added up for them, and summed all that was for each, see addUps.
 	sums   map[int32]int32
 	summed map[int32][]int32
+	piled  map[int32]bool // see findPiled
 	// weighed are the gradients of the weights that products multiply, by the rows of these, of all passes.
 	weighed map[int32]int32
 }
@@ -461,7 +463,8 @@ func (x *autocast) gradientOf(row, end int32) int32 {
 	begin := x.before(end)
 	for k := x.lastBefore(end); k >= x.pass.rows.from && x.t.Lives[k].Born > begin; k-- {
 		_, part := x.partOf[k]
-		if x.t.Lives[k].Requested == x.t.Lives[row].Requested && !part && !x.gradient(k) && !x.worksIn(k) && x.phase(k) == inBackward {
+		if x.t.Lives[k].Requested == x.t.Lives[row].Requested && !part && !x.gradient(k) && !x.piled[k] && !x.worksIn(k) &&
+			x.phase(k) == inBackward {
 			return k
 		}
 	}
@@ -491,7 +494,7 @@ func (x *autocast) gradientAt(end int32) int32 {
 		_, part := x.partOf[k]
 		_, added := x.sums[k]
 		o := x.operator(k)
-		of := (x.gradient(k) || part || added) && x.addends(k) == nil && (o.Name == "" || o.GivesOn() == frames.Half)
+		of := (x.gradient(k) || part || added || x.piled[k]) && x.addends(k) == nil && (o.Name == "" || o.GivesOn() == frames.Half)
 		if of && (grad < 0 || x.t.Lives[k].Requested > x.t.Lives[grad].Requested) {
 			grad = k
 		}
@@ -516,6 +519,29 @@ func (x *autocast) addUps() {
 	}
 	for _, of := range x.summed {
 		slices.Sort(of)
+	}
+}
+
+// findPiled finds what a pass makes for parameters that have a gradient from a smaller batch before, to which it is added in place: it goes
+// at once, see goesAtOnce. What has the size of a result, too, has to be a product.
+func (x *autocast) findPiled() {
+	others, results := map[int64]bool{}, map[int64]bool{}
+	for i := range x.passes {
+		maps.Copy(others, x.gradientSizes(&x.passes[i]))
+	}
+	for _, row := range x.forward {
+		results[x.t.Lives[row].Requested] = true
+	}
+	own := x.gradientSizes(x.pass)
+	x.piled = map[int32]bool{}
+	for row := x.pass.rows.from; row < x.pass.rows.to; row++ {
+		n := x.t.Lives[row].Requested
+		_, part := x.partOf[row]
+		_, added := x.sums[row]
+		if x.phase(row) == inBackward && others[n] && !own[n] && !part && !added && !x.worksIn(row) &&
+			(!results[n] || x.isProduct(row)) && x.goesAtOnce(row) {
+			x.piled[row] = true
+		}
 	}
 }
 
@@ -557,7 +583,7 @@ func (x *autocast) castBack() (unsure int64) {
 			continue
 		}
 		_, added := x.sums[row]
-		if x.gradient(row) || added || x.wide[row] || x.is(row, category.Workspace) || x.is(row, category.Communication) {
+		if x.gradient(row) || added || x.piled[row] || x.wide[row] || x.is(row, category.Workspace) || x.is(row, category.Communication) {
 			continue
 		}
 		o := x.operator(row)

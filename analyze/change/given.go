@@ -159,6 +159,9 @@ func (x *autocast) castFrozen(trained map[int]bool, floats bool) {
 		return
 	}
 	gradients := x.gradientSizes(x.pass)
+	for row := range x.piled {
+		gradients[x.t.Lives[row].Requested] = true
+	}
 	var weights []int32
 	for _, row := range x.matrices {
 		if row < products[0] && !gradients[x.t.Lives[row].Requested] {

@@ -99,8 +99,8 @@ func read(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result, uses *ca
 	r.findPasses()
 	r.findKeptInside()
 	r.findUnused()
-	r.findBrief()
 	r.findNodes()
+	r.findBrief()
 	r.findParts()
 	r.findOperations()
 	r.findSavings()
@@ -315,8 +315,8 @@ func (r *run) ofParameters(row int32) bool {
 	return len(behind) == len(own)-1 && r.functions[behind[0]] == r.functions[own[1]] && slices.Equal(behind[1:], own[2:])
 }
 
-// findBrief finds what a pass makes and lets go of before other code allocates, where gradients stay. What goes behind all that the pass
-// makes are gradients, too, where most do: an optimizer that allocates nothing stepped in between.
+// findBrief finds what a pass makes and lets go of before other code allocates, where gradients stay, or go at once, see goesAtOnce. What goes
+// behind all that the pass makes are gradients, too, where most do: an optimizer that allocates nothing stepped in between.
 func (r *run) findBrief() {
 	for i := range r.passes {
 		p := &r.passes[i]
@@ -338,10 +338,17 @@ func (r *run) findBrief() {
 		if 2*swept > all {
 			brief = slices.DeleteFunc(brief, func(row int32) bool { return r.end(row) > p.last && r.parameters[r.t.Lives[row].Requested] })
 		}
+		added := slices.ContainsFunc(brief, r.goesAtOnce)
 		for _, row := range brief {
-			r.brief[row] = stay
+			r.brief[row] = stay || added && r.end(row) <= p.last && !r.goesAtOnce(row)
 		}
 	}
+}
+
+// goesAtOnce reports whether what a node of a backward pass makes goes as soon as that is over, as what is added in place to a gradient of a
+// smaller batch before does (torch/csrc/autograd/functions/accumulate_grad.h): the next node has the gradient of a result until it is over.
+func (r *run) goesAtOnce(row int32) bool {
+	return r.lastBefore(r.end(row)) == r.lastBefore(r.nodeOver(row))
 }
 
 func (r *run) is(row int32, of category.Category) bool {
