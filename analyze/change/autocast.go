@@ -93,7 +93,7 @@ func (d *draft) castCrossEntropies(p *pass, narrow, wide map[int32]bool) {
 			continue
 		}
 		narrow[row], wide[row], wide[first] = true, true, true
-		d.add(row, d.t.Lives[row].Born, d.t.Lives[first].Born).bytes = d.sizes[row]
+		d.add(row, d.t.Lives[row].Born+1, d.t.Lives[first].Born).bytes = d.sizes[row]
 		d.add(first, born-1, d.end(first)).parts = 2
 		d.until(first, born-1)
 	}
@@ -330,7 +330,7 @@ func (x *autocast) powers() map[int32]int {
 			if from > 0 && x.saved(x.pass, x.forward[from-1]) {
 				given, power := x.forward[from-1], x.forward[from+1]
 				if x.t.Lives[given].Requested == x.t.Lives[power].Requested && x.last(given) == x.end(given) {
-					x.add(power, x.t.Lives[power].Born-1, x.end(given))
+					x.add(power, x.t.Lives[power].Born, x.end(given))
 					x.until(given, x.leaves(given))
 				}
 			}
@@ -418,8 +418,12 @@ func (d *draft) results(p *pass) (out []int32) {
 	return out
 }
 
-// castAt has a node make a gradient in 16 bits, of which 32 are made when it is over, at an event; or the other way.
+// castAt has a node make a gradient in 16 bits, of which 32 are made when it is over, at an event, and has let go of what it had; or the
+// other way.
 func (x *autocast) castAt(grad, over int32, wider bool) {
+	if next := x.lastBefore(over) + 1; next < x.pass.rows.to && grad >= 0 && x.t.Lives[next].Born < x.last(grad) {
+		over = x.t.Lives[next].Born
+	}
 	if grad < 0 || x.drop[grad] || over <= x.t.Lives[grad].Born || over >= x.last(grad) {
 		return
 	}
@@ -480,7 +484,7 @@ func (x *autocast) copyWide(row int32) {
 	if of, _ := x.precision(saver); of != frames.Full {
 		return
 	}
-	born := max(x.t.Lives[x.operation(saver).from].Born-1, x.t.Lives[row].Born)
+	born := max(x.t.Lives[x.operation(saver).from].Born, x.t.Lives[row].Born+1)
 	x.castAt(x.gradientOf(row, x.end(row)), x.end(row), false)
 	x.add(row, born, x.end(row)).bytes = x.sizes[row]
 	x.until(row, x.leaves(row))

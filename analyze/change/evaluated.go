@@ -69,7 +69,7 @@ func (x *autocast) typesLike(like map[int32]int32) {
 				delete(x.narrow, row)
 			}
 			if grad, ok := x.weighed[of]; ok && !seen[grad] {
-				x.add(grad, max(x.t.Lives[row].Born-1, 0), over).parts = 2
+				x.add(grad, x.t.Lives[row].Born, over).parts = 2
 				seen[grad] = true
 			}
 		}

@@ -68,7 +68,7 @@ func (x *autocast) castGiven() {
 				trained[at] = true
 				continue
 			}
-			born := max(x.t.Lives[product].Born-1, 0)
+			born := x.t.Lives[product].Born
 			weighs, over := n.grad >= 0 && x.products[at].weighs, n.end
 			if weighs {
 				over = x.nodeOver(n.grad)
@@ -95,7 +95,7 @@ func (x *autocast) castGiven() {
 		}
 	}
 	if floats >= 0 && len(x.products) > 0 {
-		x.add(floats, max(x.t.Lives[x.products[0].row].Born-1, 0), p.last).parts = 2
+		x.add(floats, x.t.Lives[x.products[0].row].Born, p.last).parts = 2
 	}
 	x.castFrozen(trained, floats >= 0)
 }
@@ -104,7 +104,7 @@ func (x *autocast) castGiven() {
 // product until its node is over, at an event; where a checkpoint runs the product again, it makes another copy then. It gives the row of
 // the gradient of all uses.
 func (x *autocast) castWeight(product, grad, over int32, copies map[remadeCopy]int) int32 {
-	weight, born := grad, max(x.t.Lives[product].Born-1, 0)
+	weight, born := grad, x.t.Lives[product].Born
 	if of, ok := x.partOf[weight]; ok {
 		weight = of
 	}
@@ -184,7 +184,7 @@ func (x *autocast) castFrozen(trained map[int]bool, floats bool) {
 		if last < 0 || x.end(last) <= x.pass.begin {
 			continue
 		}
-		born, gone := max(x.t.Lives[result].Born-1, 0), x.end(last)
+		born, gone := x.t.Lives[result].Born, x.end(last)
 		if again, ok := x.remade[result]; ok {
 			x.castAgain(weights[i], again, gone, 0)
 			gone = x.t.Lives[result].Born

@@ -85,7 +85,7 @@ func (x *autocast) castCells() map[int32]bool {
 			}
 			of--
 			product, over := c.products[of], x.nodeOver(k)
-			x.add(k, max(x.t.Lives[product].Born-1, 0), over).parts = 2
+			x.add(k, x.t.Lives[product].Born, over).parts = 2
 			x.castAt(k, over, true)
 			done[product] = true
 		}

@@ -485,7 +485,7 @@ func (t *told) copyWidened() {
 		if t.normed[w.given] || o.Widens() || strings.HasSuffix(o.Ruled, "_norm") || t.wide[w.result] {
 			continue
 		}
-		born, end := max(t.t.Lives[w.result].Born-1, t.t.Lives[w.given].Born), t.t.Lives[w.result].Born
+		born, end := t.t.Lives[w.result].Born, t.t.Lives[w.result].Born
 		if !o.SavesResult() && t.saved(t.pass, w.given) {
 			end = t.end(w.given)
 		}
