@@ -234,6 +234,78 @@ func (d *draft) ofTurns(lists []keeper) *keeper {
 	return &out
 }
 
+// branched are lists, of which those are one that a loop calls from several lines, by a condition, as the blocks with attention and
+// those without of diffusers' UNets. A loop goes back from a later line to an earlier one. Lists from an earlier line to a later one may
+// be of two loops: they are taken for one where names are of a way down or up, or there are none, and two lists are left.
+func (d *draft) branched(lists []keeper, names []string) []keeper {
+	sure := d.joinLists(lists, func(a, b *group) bool { return d.branchOf(a, b) && d.lineOfLoop(b) < d.lineOfLoop(a) })
+	if slices.ContainsFunc(names, func(name string) bool { return turn(name) < 0 }) {
+		return sure
+	}
+	ways := d.joinLists(lists, func(a, b *group) bool {
+		return d.branchOf(a, b) && (d.lineOfLoop(b) < d.lineOfLoop(a) || d.adjoin(a, b) && d.ofOneFile(a, b))
+	})
+	if len(mainLists(slices.Clone(ways))) == 2 {
+		return ways
+	}
+	return sure
+}
+
+// joinLists puts lists together that are one with those before them.
+func (d *draft) joinLists(lists []keeper, one func(a, b *group) bool) (out []keeper) {
+	last := -1 // of the lists, in the last of those put together
+	for i, k := range lists {
+		if last < 0 || !one(&lists[last].group, &k.group) {
+			out, last = append(out, k), i
+			continue
+		}
+		of := &out[len(out)-1]
+		d.put(&of.group, k.calls)
+		of.saved, last = of.saved+k.saved, i
+		of.outer, of.staged, of.bodies = nil, nil, nil
+	}
+	return out
+}
+
+// branchOf reports whether one call of a function runs two lists from two lines of its own, in each pass the first before the second.
+func (d *draft) branchOf(a, b *group) bool {
+	x, y := d.called(a), d.called(b)
+	if !a.list || !b.list || x[0] == y[0] || d.functions[x[0]] != d.functions[y[0]] || !slices.Equal(x[1:], y[1:]) {
+		return false
+	}
+	for _, x := range a.calls {
+		for _, y := range b.calls {
+			if x.pass == y.pass && x.rows[0] > y.rows[0] {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// lineOfLoop is the line of the module's function that a list goes by.
+func (d *draft) lineOfLoop(g *group) int32 {
+	return d.s.Frames.Get(g.around[d.lineOfModule(g.around)]).Line
+}
+
+// adjoin reports whether the program allocates nothing between two lists.
+func (d *draft) adjoin(a, b *group) bool {
+	for i := range b.calls {
+		c := &b.calls[i]
+		row := c.rows[0] - 1
+		if c.ordinal == 0 && (row < 0 || !a.has(row)) {
+			return false
+		}
+	}
+	return true
+}
+
+// ofOneFile reports whether the classes of two lists' modules are in one file.
+func (d *draft) ofOneFile(a, b *group) bool {
+	x, y := d.first(&a.calls[0]), d.first(&b.calls[0])
+	return x != 0 && y != 0 && d.file(x) == d.file(y)
+}
+
 // put adds calls to those of a group, and numbers all of them as a pass makes them.
 func (r *run) put(g *group, calls []instance) {
 	g.calls, g.most = slices.Concat(g.calls, calls), 0

@@ -26,7 +26,7 @@ func (m modules) isEnd() bool {
 // two lists. Of several the name tells whether it is of attention, which the lists are not of, or which of the others; nil where it
 // does not.
 func (d *draft) middle(m modules) []group {
-	all := mainLists(d.keeping(d.lists()))
+	all := mainLists(d.branched(d.keeping(d.lists()), nil))
 	lists := d.alongOne(all)
 	switch list := d.hasMiddle(lists); {
 	case list != nil && m.within:

@@ -124,6 +124,9 @@ func (d *draft) candidates(names []string, everything bool) (kept []keeper, gues
 	if len(all) == 0 && !everything {
 		all = d.keeping(d.outerLists())
 	}
+	if !everything {
+		all = d.branched(all, names)
+	}
 	if len(names) == 1 && len(all) == 2 && isOther(names[0]) && d.ofOneModule(all) {
 		return all[1:], true
 	}
@@ -529,7 +532,9 @@ func half(name string) int {
 func turn(name string) int {
 	name = strings.ToLower(name)
 	is := func(words ...string) bool {
-		return slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(name, word) })
+		return slices.ContainsFunc(words, func(word string) bool {
+			return strings.HasPrefix(name, word) || strings.HasPrefix(lastPart(name), word)
+		})
 	}
 	switch {
 	case is("enc", "down"):
