@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/sorting"
@@ -236,19 +237,37 @@ func (d *draft) ofTurns(lists []keeper) *keeper {
 
 // branched are lists, of which those are one that a loop calls from several lines, by a condition, as the blocks with attention and
 // those without of diffusers' UNets. A loop goes back from a later line to an earlier one. Lists from an earlier line to a later one may
-// be of two loops: they are taken for one where names are of a way down or up, or there are none, and two lists are left.
+// be of two loops: they are taken for one where names are of a way down or up, or there are none, and two lists are left. So are those
+// whose modules a loop calls by turns, as a name of the whole way means all of them.
 func (d *draft) branched(lists []keeper, names []string) []keeper {
-	sure := d.joinLists(lists, func(a, b *group) bool { return d.branchOf(a, b) && d.lineOfLoop(b) < d.lineOfLoop(a) })
+	sure := d.joinLists(lists, func(a, b *group) bool { return d.fork(a, b) == forkBack && goesBefore(a, b) })
 	if slices.ContainsFunc(names, func(name string) bool { return turn(name) < 0 }) {
 		return sure
 	}
-	ways := d.joinLists(lists, func(a, b *group) bool {
-		return d.branchOf(a, b) && (d.lineOfLoop(b) < d.lineOfLoop(a) || d.adjoin(a, b) && d.ofOneFile(a, b))
+	whole := !slices.ContainsFunc(names, func(name string) bool { return !ofWholeWay(name) })
+	ways := slices.DeleteFunc(slices.Clone(lists), func(k keeper) bool {
+		return slices.ContainsFunc(lists, func(other keeper) bool { return d.fork(&other.group, &k.group) == forkInside })
+	})
+	ways = d.joinLists(ways, func(a, b *group) bool {
+		switch of := d.fork(a, b); {
+		case of != forkBack && of != forkOn:
+			return false
+		case !goesBefore(a, b):
+			return whole
+		default:
+			return of == forkBack || d.adjoin(a, b) && d.twoClasses(a, b)
+		}
 	})
 	if len(mainLists(slices.Clone(ways))) == 2 {
 		return ways
 	}
 	return sure
+}
+
+// ofWholeWay reports whether a name is of all that a network has on its way down or up, and of no kind of modules.
+func ofWholeWay(name string) bool {
+	name = strings.ToLower(lastPart(name))
+	return name == "downs" || name == "ups" || strings.HasSuffix(name, "blocks") || strings.HasSuffix(name, "layers")
 }
 
 // joinLists puts lists together that are one with those before them.
@@ -267,12 +286,39 @@ func (d *draft) joinLists(lists []keeper, one func(a, b *group) bool) (out []kee
 	return out
 }
 
-// branchOf reports whether one call of a function runs two lists from two lines of its own, in each pass the first before the second.
-func (d *draft) branchOf(a, b *group) bool {
+// fork is how the line of a list lies to that of another in the function from which both go different ways.
+type fork int
+
+const (
+	forkNone   fork = iota // there is none
+	forkOn                 // a later one of the same module
+	forkBack               // an earlier one
+	forkInside             // in a module that the function calls, as it does those of the other list
+)
+
+// fork is how the line of b lies to that of a.
+func (d *draft) fork(a, b *group) fork {
 	x, y := d.called(a), d.called(b)
-	if !a.list || !b.list || x[0] == y[0] || d.functions[x[0]] != d.functions[y[0]] || !slices.Equal(x[1:], y[1:]) {
-		return false
+	for len(x) > 0 && len(y) > 0 && x[len(x)-1] == y[len(y)-1] {
+		x, y = x[:len(x)-1], y[:len(y)-1]
 	}
+	if len(x) == 0 || len(y) == 0 {
+		return forkNone
+	}
+	from, to := x[len(x)-1], y[len(y)-1]
+	switch {
+	case d.functions[from] != d.functions[to] || d.callsModule(x):
+		return forkNone
+	case d.callsModule(y):
+		return forkInside
+	case d.s.Frames.Get(to).Line < d.s.Frames.Get(from).Line:
+		return forkBack
+	}
+	return forkOn
+}
+
+// goesBefore reports whether each pass calls the modules of a list before those of another.
+func goesBefore(a, b *group) bool {
 	for _, x := range a.calls {
 		for _, y := range b.calls {
 			if x.pass == y.pass && x.rows[0] > y.rows[0] {
@@ -281,11 +327,6 @@ func (d *draft) branchOf(a, b *group) bool {
 		}
 	}
 	return true
-}
-
-// lineOfLoop is the line of the module's function that a list goes by.
-func (d *draft) lineOfLoop(g *group) int32 {
-	return d.s.Frames.Get(g.around[d.lineOfModule(g.around)]).Line
 }
 
 // adjoin reports whether the program allocates nothing between two lists.
@@ -300,10 +341,10 @@ func (d *draft) adjoin(a, b *group) bool {
 	return true
 }
 
-// ofOneFile reports whether the classes of two lists' modules are in one file.
-func (d *draft) ofOneFile(a, b *group) bool {
+// twoClasses reports whether the modules of two lists are of two classes of one file.
+func (d *draft) twoClasses(a, b *group) bool {
 	x, y := d.first(&a.calls[0]), d.first(&b.calls[0])
-	return x != 0 && y != 0 && d.file(x) == d.file(y)
+	return x != 0 && y != 0 && d.file(x) == d.file(y) && d.apart(x, y)
 }
 
 // put adds calls to those of a group, and numbers all of them as a pass makes them.

@@ -412,7 +412,7 @@ func (d *draft) outstanding(kept []keeper, c *Change, names []string) []keeper {
 		if strings.HasPrefix(strings.ToLower(lastPart(names[0])), "conv") && len(halves) == len(kept)-1 {
 			return slices.DeleteFunc(slices.Clone(kept), func(k keeper) bool { return !begins(k) })
 		}
-		if at := half(names[0]); at >= 0 && len(halves) == 2 && d.ofOne(halves[0].around, halves[1].around) {
+		if at := half(names[0]); at >= 0 && len(halves) == 2 && d.alongside(halves[0].around, halves[1].around) {
 			return halves[at : at+1]
 		} else if at >= 0 && len(halves) == 1 && !slices.ContainsFunc(halves[0].calls[0].rows, d.convolves) {
 			return halves // as of Wav2Vec2, whose convolutions make features of a wave
@@ -499,6 +499,18 @@ func (d *draft) ofOne(a, b []snapshot.FrameID) bool {
 		}
 	}
 	return false
+}
+
+// alongside reports whether two lines run in one call of a module, or in modules that one function of the program calls.
+func (d *draft) alongside(a, b []snapshot.FrameID) bool {
+	if d.ofOne(a, b) {
+		return true
+	}
+	k := 1
+	for k < min(len(a), len(b)) && a[len(a)-k] == b[len(b)-k] {
+		k++
+	}
+	return d.functions[a[len(a)-k]] == d.functions[b[len(b)-k]]
 }
 
 // ofOneModule reports whether lists are called from one call of a module, which cannot have several of one name.

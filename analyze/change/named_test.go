@@ -39,7 +39,7 @@ func TestNames(t *testing.T) {
 		{"the smaller and smaller", []listed{down, up}, "down.*", 4, 30},
 		{"in either order", []listed{up, down}, "ups.0-1", 2, 12},
 		{"nothing of a size", []listed{down, up}, "blocks.*", 0, 0},
-		{"two of the same size", []listed{text, other}, "decoder.*", 0, 0},
+		{"two of the same size", []listed{text, other}, "ups.*", 0, 0},
 		{"of one class", []listed{text, image}, "layers.*", 6, 30},
 		{"some of one class", []listed{text, image}, "layers.0", 0, 0},
 		{"two of one class", []listed{text, image}, "layers.0,layers.1", 0, 0},
