@@ -125,15 +125,61 @@ func (d *draft) candidates(names []string, everything bool) (kept []keeper, gues
 		all = d.keeping(d.outerLists())
 	}
 	if !everything {
-		all = d.branched(all, names)
+		if all, guessed = d.ofMethods(all, names); !guessed {
+			all = d.branched(all, names)
+		}
 	}
 	if len(names) == 1 && len(all) == 2 && isOther(names[0]) && d.ofOneModule(all) {
 		return all[1:], true
 	}
 	if kept = mainLists(slices.Clone(all)); len(kept) < len(names) && len(names) == len(all) {
-		return all, false
+		return all, guessed
 	}
-	return kept, false
+	return kept, guessed
+}
+
+// ofMethods are lists, with those that a method goes through which no module calls, as log_prob of a flow, instead of the smaller part
+// of these that each of their modules calls once; and whether there are such. The function that trains calls the method, and does not
+// go through them itself: it may call one model of which a loop shows, as any may where calls don't begin and end alike. The lists are
+// the method's own, so that their names are no paths.
+func (d *draft) ofMethods(lists []keeper, names []string) (out []keeper, some bool) {
+	if slices.ContainsFunc(names, func(name string) bool { return strings.Contains(name, ".") }) {
+		return lists, false
+	}
+	trains := map[int32]bool{} // by function
+	for i := range d.phases {
+		if d.phases[i] == inOptimizer {
+			for _, id := range d.stack(snapshot.StackID(i)) {
+				trains[d.functions[id]] = trains[d.functions[id]] || !frames.Of(d.s, id).IsLibrary()
+			}
+		}
+	}
+	ofTraining := func(id snapshot.FrameID) bool { return trains[d.functions[id]] }
+	out = slices.Clone(lists)
+	for _, outer := range d.keeping(d.outerLists()) {
+		line := d.called(&outer.group)
+		at := slices.IndexFunc(out, func(k keeper) bool { return d.callsOnce(&outer, &k) })
+		if at < 0 || ofTraining(line[0]) || !slices.ContainsFunc(line, ofTraining) || d.comesAgain(&outer.group) {
+			continue
+		}
+		out[at], some = outer, true
+		out = slices.DeleteFunc(out, func(k keeper) bool { return k.inside(&outer.group) })
+	}
+	return out, some
+}
+
+// callsOnce reports whether each module of a list calls one of another itself, which keep clearly less, and all begin and end alike.
+func (d *draft) callsOnce(outer, list *keeper) bool {
+	if !list.inside(&outer.group) || list.most != outer.most || list.saved*5 >= outer.saved*4 {
+		return false
+	}
+	between := list.around[:len(list.around)-len(outer.around)]
+	ends := func(c *instance) [2]snapshot.StackID {
+		return [2]snapshot.StackID{d.code(c.rows[0]), d.code(c.rows[len(c.rows)-1])}
+	}
+	like := ends(&outer.calls[0])
+	return !d.callsModule(between[d.moduleCall(between)+1:]) &&
+		!slices.ContainsFunc(outer.calls, func(c instance) bool { return ends(&c) != like })
 }
 
 // allOf are the modules of all lists, or the turns of the loops that those have.
