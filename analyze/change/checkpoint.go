@@ -20,6 +20,7 @@ func (d *draft) checkpoint(calls []instance, all bool, e *Applied) {
 	for i := range calls {
 		parts[i] = d.parts(&calls[i])
 	}
+	weights := d.cachedCopies()
 	before := part{out: -1}
 	inPass := map[*pass]int{}
 	gone, stays := map[snapshot.StackID]bool{}, map[snapshot.StackID]bool{} // by stack inside of modules
@@ -44,7 +45,7 @@ func (d *draft) checkpoint(calls []instance, all bool, e *Applied) {
 				d.ends[in] = x.last
 			}
 		}
-		d.recompute(c, &x, e)
+		d.recompute(c, &x, weights, e)
 		var kept int64
 		for _, row := range x.saved {
 			gone[d.insides[d.t.Lives[row].Stack]] = true
@@ -255,7 +256,8 @@ func (d *draft) parts(c *instance) (x part) {
 	return x
 }
 
-// resultOf is what comes out of a call, -1 for nothing.
+// resultOf is what comes out of a call, -1 for nothing: the last that outlives it, or what backward lets go of before that, as a block
+// has whose shortcut is computed last. The code behind the call is gone back through first.
 func (d *draft) resultOf(c *instance) int32 {
 	next := int32(d.t.Trace.Len())
 	if row := int(c.rows[len(c.rows)-1]) + 1; row < len(d.t.Lives) {
@@ -267,12 +269,17 @@ func (d *draft) resultOf(c *instance) int32 {
 			most = max(most, d.sizes[row])
 		}
 	}
+	out := int32(-1)
 	for _, row := range slices.Backward(c.rows) {
-		if d.end(row) > next && d.sizes[row]*small >= most && !d.byproduct(row) {
-			return row
+		switch {
+		case d.end(row) <= next || d.sizes[row]*small < most || d.byproduct(row):
+		case out < 0:
+			out = row
+		case d.saved(c.pass, out) && !d.byProgram(out) && d.saved(c.pass, row) && d.end(row) < d.end(out):
+			out = row
 		}
 	}
-	return -1
+	return out
 }
 
 // before is the event after which the node begins that frees what was saved for it at an event: it allocates what it
@@ -355,12 +362,39 @@ func (d *draft) acts(result, event int32) int32 {
 	return -1
 }
 
-// recompute checkpoints one call.
-func (d *draft) recompute(c *instance, x *part, e *Applied) {
+// cachedCopies are the copies of weights that torch.autocast keeps until it is over: none where it is told not to, as Lightning does
+// (lightning/pytorch/plugins/precision/amp.py: cache_enabled=False), so that those of biases, which no graph keeps, go with their product.
+func (d *draft) cachedCopies() map[int32]bool {
+	copies, _ := d.weightCopies(span{0, int32(len(d.t.Lives))}, 0)
+	kept, gone := 0, 0
+	for row := range copies {
+		switch p := d.passOf(d.t.Lives[row].Born); {
+		case p == nil || d.saved(p, row):
+		case d.end(row) > d.returned(d.operation(row).to-1):
+			kept++
+		default:
+			gone++
+		}
+	}
+	if gone > kept {
+		return nil
+	}
+	return copies
+}
+
+// recompute checkpoints one call. Some rows are copies of weights, which torch.autocast keeps until it is over, before backward
+// (aten/src/ATen/autocast_mode.cpp: clear_cache).
+func (d *draft) recompute(c *instance, x *part, weights map[int32]bool, e *Applied) {
 	for _, row := range x.saved {
-		if row == x.out {
+		end := min(d.leaves(row), x.over)
+		switch {
+		case row == x.out:
 			d.until(row, min(x.start, d.pooled(c)))
-		} else if d.until(row, min(d.leaves(row), x.over)) {
+			continue
+		case weights[row]:
+			end = c.pass.begin - 1
+		}
+		if d.until(row, end) {
 			e.count(d.run, row)
 		}
 	}
@@ -388,9 +422,7 @@ func (d *draft) recompute(c *instance, x *part, e *Applied) {
 		v, end := d.add(row, at, at), d.end(row)
 		v.Turn = when(l.Born)
 		switch {
-		case row == x.out && !x.inner:
-			v.Freed = max(x.last, at)
-		case d.saved(c.pass, row):
+		case d.saved(c.pass, row) && (row != x.out || x.inner): // what the module returns then, the checkpoint lets go of at once
 			v.Freed = max(d.unpacked(end), at)
 		default:
 			v.Until = when(min(end, to)) + 1
