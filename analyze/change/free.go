@@ -11,15 +11,18 @@ import (
 )
 
 // holder is the function that gets what a stack allocates: outside of the innermost module call, or, of an operation
-// that no module makes, the innermost function of the program's. It is counted from outside; -1 for none.
+// that no module makes, the innermost function of the program's. Of torch's own modules, layers of transformers have variables
+// as the program's have (torch/nn/modules/transformer.py). It is counted from outside; -1 for none.
 func (r *run) holder(stack []snapshot.FrameID) int {
-	python := -1
+	python, module := -1, false
 	for i, id := range stack {
 		switch c := frames.Of(r.s, id); {
 		case !c.Has(frames.Python), c.Part() == frames.Functional, c.Part() == frames.ModuleWrapper,
 			c.Part() == frames.Wrapper, c.Origin() == frames.Plumbing && !c.IsModuleCall():
+		case c.IsModuleCall() && module && python >= 0 && !r.contains(stack[python]):
+			return len(stack) - 1 - python // of a module of torch's that calls others
 		case c.IsModuleCall():
-			python = -1 // of a module of torch's: its caller gets it
+			python, module = -1, true // of a module of torch's: its caller gets it
 		case c.Origin() > frames.Library:
 			return len(stack) - 1 - i
 		case python < 0:
