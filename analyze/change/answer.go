@@ -185,9 +185,33 @@ func (in *Input) answer(ctx context.Context) (*Answer, error) {
 	return a, err
 }
 
-// try makes changes and replays what they come to.
+// try makes changes and replays what they come to. Parameters of 16 bits are replayed both ways, see loading: as converted on the device,
+// but where that is what needs most, which who makes parameters smaller avoids.
 func (in *Input) try(ctx context.Context, changes []Change, a *Answer) (d *draft, all []Applied, o Outcome, err error) {
-	d, all, err = amend(ctx, in.run(), in.Program, changes)
+	d, all, o, err = in.tryLoaded(ctx, changes, a, in32)
+	i := slices.IndexFunc(all, func(c Applied) bool { return slices.Contains(c.Assumptions, Assumption{Kind: Converted}) })
+	if err != nil || i < 0 {
+		return d, all, o, err
+	}
+	other, others, less, err := in.tryLoaded(ctx, changes, a, in16)
+	if err != nil {
+		return nil, nil, o, err
+	}
+	if share(o.AllocatedPeak-less.AllocatedPeak, o.AllocatedPeak) > sure {
+		d, all, o, less = other, others, less, o
+	}
+	all[i].loaded = less.ReservedPeak
+	return d, all, o, nil
+}
+
+// loading is how a model comes to the device whose parameters have 16 bits then: with 32, to be converted there, or with these already.
+type loading bool
+
+const in32, in16 loading = false, true
+
+// tryLoaded is try for one of the ways in which a model may be loaded.
+func (in *Input) tryLoaded(ctx context.Context, changes []Change, a *Answer, how loading) (d *draft, all []Applied, o Outcome, err error) {
+	d, all, err = amend(ctx, in.run(), in.Program, changes, how)
 	if err != nil {
 		return nil, nil, o, err
 	}
@@ -239,7 +263,7 @@ func (in *Input) replay(ctx context.Context, p *whatif.Program, a *Answer) (o Ou
 }
 
 // amend makes changes in the order of Kinds.
-func amend(ctx context.Context, r *run, p *whatif.Program, changes []Change) (*draft, []Applied, error) {
+func amend(ctx context.Context, r *run, p *whatif.Program, changes []Change, how loading) (*draft, []Applied, error) {
 	d := newDraft(r, p)
 	changes = slices.Clone(changes)
 	sorting.Stable(changes, func(a, b Change) int {
@@ -263,8 +287,15 @@ func amend(ctx context.Context, r *run, p *whatif.Program, changes []Change) (*d
 		d.price(&changes[i], a)
 		all = append(all, *a)
 	}
-	if slices.ContainsFunc(changes, func(c Change) bool { return c.converts() }) {
-		d.narrowed()
+	for i := range all {
+		at := slices.Index(all[i].Assumptions, Assumption{Kind: Converted})
+		switch {
+		case at < 0:
+		case how == in16:
+			all[i].Assumptions[at].Kind = Loaded16
+		default:
+			d.narrowed()
+		}
 	}
 	return d, all, nil
 }

@@ -37,6 +37,7 @@ type Applied struct {
 	stays      int64 // kept in one pass, that may go
 	recast     int64 // what losses may have in 32 bits all the same
 	uncast     int64 // what losses may not have
+	loaded     int64 // reserved peak where the model is loaded in the other way, 0 for no such
 	module     int64 // what the module keeps for backward that keeps most
 
 	sooner, later variant // what the program may let go of sooner, or make smaller, and what later
@@ -75,6 +76,7 @@ const (
 	RootAlone      AssumptionKind = "root_alone"      // no modules called in a loop: the model is the only unit
 	Elements32     AssumptionKind = "elements_32"     // elements had 32 bits
 	Converted      AssumptionKind = "converted"       // the model is made in 32 bits, then converted
+	Loaded16       AssumptionKind = "loaded_16"       // the model comes to the device with 16 bits
 	Autocast       AssumptionKind = "autocast"        // activations of 16 bits are those of torch.autocast
 	PythonAlone    AssumptionKind = "python_alone"    // C++ was not recorded, and what the program computes itself is guessed
 	Accelerated    AssumptionKind = "accelerated"     // accelerate runs the model alone so, and what it gives goes over to 32 bits

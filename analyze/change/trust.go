@@ -203,8 +203,8 @@ func (a *Answer) doubt(d *draft) (jumps bool) {
 			}
 			a.Doubts = append(a.Doubts, v)
 		}
-		least, most := cmp.Or(c.sooner.peak, peak), cmp.Or(c.later.peak, peak)
-		if least, most = min(least, most, peak), max(least, most, peak); least < most {
+		ways := []int64{peak, cmp.Or(c.sooner.peak, peak), cmp.Or(c.later.peak, peak), cmp.Or(c.loaded, peak)}
+		if least, most := slices.Min(ways), slices.Max(ways); least < most {
 			a.Doubts = append(a.Doubts, Doubt{Kind: Otherwise, Change: c.Change, below: sure + share(peak-least, peak),
 				above: sure + share(most-peak, peak)})
 		}

@@ -271,6 +271,8 @@ func assumed(a *change.Assumption) string {
 		return "Elements had 32 bits: snapshots do not record types."
 	case change.Converted:
 		return "The model is made in 32 bits, and converted when all of it is there."
+	case change.Loaded16:
+		return "The model comes to the device with 16 bits, as with model.to(device, dtype): converted there, it would need most then."
 	case change.Casts:
 		return "Norms by root mean squares, transformers' losses and its attention's softmax compute in 32 bits all the same, in " +
 			"copies."
