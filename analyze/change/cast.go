@@ -165,13 +165,28 @@ func (d *draft) castLosses(p *pass, wide map[int32]bool, is func(stack []snapsho
 		for k := first; k <= row; k++ {
 			wide[k] = true
 		}
-		d.add(largest, d.t.Lives[first].Born, d.returned(row))
+		d.add(largest, d.t.Lives[first].Born, d.lossOver(first, row))
 		if grad := d.gradientsOf(p, largest, wide); grad >= 0 {
 			d.narrowBehind(grad, largest)
 		}
 		most = max(most, d.t.Lives[largest].Requested)
 	}
 	return most
+}
+
+// lossOver is the event after which a loss, which makes some rows, has let go of what it needs no longer: the last of these that goes
+// before anything else is made tells.
+func (d *draft) lossOver(first, last int32) int32 {
+	over := int32(-1)
+	for row := first; row <= last; row++ {
+		if end := d.last(row); end <= d.returned(last) {
+			over = max(over, end)
+		}
+	}
+	if over < d.t.Lives[last].Born {
+		return d.returned(last)
+	}
+	return over
 }
 
 // upcasts reports whether a frame is of a loss that is known to go over to 32 bits.

@@ -58,7 +58,11 @@ func (x *autocast) castOutput(m *model) {
 			out = row
 		}
 	}
-	if out < 0 || x.last(out) <= over {
+	if out < 0 || x.last(out) <= x.t.Lives[m.last].Born {
+		return
+	}
+	if gone := x.last(out); gone <= over { // it was given with a loss, and let go of with all that was given
+		x.add(out, gone-1, gone).bytes = x.sizes[out]
 		return
 	}
 	x.add(out, over, x.last(out)).bytes = x.sizes[out]

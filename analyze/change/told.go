@@ -84,7 +84,7 @@ func (t *told) findBesides() {
 		sum := o.SumsUp() && t.phase(row) == inBackward
 		bias := sum && t.operator(row-1).GivesOn() == frames.Half
 		_, part := t.partOf[row]
-		if (t.gradient(row) || part || sum) && o.GivesOn() == frames.AsGiven && !bias {
+		if (t.gradient(row) || part || sum) && o.GivesOn() == frames.AsGiven && !bias && !t.partial(row) {
 			t.besides = append(t.besides, row)
 		}
 	}
