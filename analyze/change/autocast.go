@@ -93,7 +93,7 @@ func (d *draft) castCrossEntropies(p *pass, narrow, wide map[int32]bool) {
 			continue
 		}
 		narrow[row], wide[row], wide[first] = true, true, true
-		d.add(row, d.t.Lives[row].Born+1, d.t.Lives[first].Born).bytes = d.sizes[row]
+		d.add(row, d.t.Lives[row].Born+1, d.t.Lives[first].Born).bytes = d.sizes[row] // behind what is copied
 		d.add(first, born-1, d.end(first)).parts = 2
 		d.until(first, born-1)
 	}
