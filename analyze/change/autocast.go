@@ -27,11 +27,11 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 		}
 	}
 	narrow = map[int32]bool{}
-	weighed, made := map[int32]int32{}, trainedRows{}
+	weighed, given, made := map[int32]int32{}, map[int32]int32{}, trainedRows{}
 	for i := range d.passes {
 		p := &d.passes[i]
 		x := autocast{draft: d, pass: p, forward: d.results(p), narrow: narrow, wide: map[int32]bool{}, normed: map[int32]bool{},
-			own: map[int32]bool{}, casts: map[int32]bool{}, matrices: matrices, needs: d.savedRows(p), weighed: weighed,
+			own: map[int32]bool{}, casts: map[int32]bool{}, matrices: matrices, needs: d.savedRows(p), weighed: weighed, given: given,
 			sums: map[int32]int32{}, summed: map[int32][]int32{}}
 		x.addUps()
 		x.findPiled()
@@ -110,7 +110,7 @@ func (d *draft) castUnsaved(row int32, narrow, wide map[int32]bool) {
 		return
 	}
 	narrow[row], wide[row] = true, true
-	d.add(row, d.t.Lives[row].Born, min(d.returned(last), d.end(row)-1)).bytes = d.sizes[row]
+	d.add(row, d.t.Lives[row].Born+1, min(d.returned(last), d.end(row)-1)).bytes = d.sizes[row]
 }
 
 // inCrossEntropy reports whether a cross entropy makes a row, but for those that are known to be given 32 bits.
@@ -144,6 +144,7 @@ type autocast struct {
 	piled  map[int32]bool // see findPiled
 	// weighed are the gradients of the weights that products multiply, by the rows of these, of all passes.
 	weighed map[int32]int32
+	given   map[int32]int32 // what products are given a copy of, by the rows of these, of all passes
 }
 
 // product16 is the result of a product of matrices, or a convolution.

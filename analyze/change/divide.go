@@ -302,7 +302,7 @@ func (d *draft) repeat(p *pass, first int32, added int, open []int) []int {
 
 // loopOf is the event at which a pass begins anew for the next batch. The first begins with the recording, and makes
 // the model before, and what else no later pass makes and stays, as averages of parameters do; and what calls modules of
-// which backward needs nothing, as an evaluation does, is not of it.
+// which backward needs nothing, as an evaluation does, is not of it: what comes before the last input, or in few passes alone.
 func (r *run) loopOf(p *pass) int32 {
 	trains := map[int32]bool{} // by the code around the outermost call of a module, 0 for none
 	// The first row that a module makes for it: what comes behind is of the pass, though it is made once and stays.
@@ -330,7 +330,8 @@ func (r *run) loopOf(p *pass) int32 {
 	for row := from; row < until && r.t.Lives[row].Born < p.begin; row++ {
 		stack := r.t.Lives[row].Stack
 		around, once := r.around[stack], again != nil && !again[stack]
-		if r.is(row, category.Parameter) || around != 0 && !trains[around] && (row < input || input < 0 && !trains[0]) ||
+		evaluates := row < input || input < 0 && !trains[0] || !r.often[around]
+		if r.is(row, category.Parameter) || around != 0 && !trains[around] && evaluates ||
 			around == 0 && once && r.end(row) >= p.end && !r.is(row, category.Workspace) {
 			from = row + 1
 		}
@@ -341,6 +342,22 @@ func (r *run) loopOf(p *pass) int32 {
 		}
 	}
 	return p.begin
+}
+
+// findOften finds the calls of modules that at least half of the passes have, as those of two networks that are trained in turn.
+func (r *run) findOften() {
+	r.often = map[int32]bool{}
+	in, last := map[int32]int{}, map[int32]int{} // by the number of the frames around, how many passes, and 1 + the last
+	for i := range r.passes {
+		p := &r.passes[i]
+		for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
+			if around := r.around[r.code(row)]; around != 0 && last[around] <= i {
+				in[around]++
+				last[around] = i + 1
+				r.often[around] = 2*in[around] >= len(r.passes)
+			}
+		}
+	}
 }
 
 // madeAgain are the stacks of the passes behind it where a pass is the first, nil for others and for the only one.

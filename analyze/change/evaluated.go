@@ -44,7 +44,7 @@ func (x *autocast) likenesses(last trainedRows) (like map[int32]int32, now train
 }
 
 // typesLike gives rows the types of those that they are like, and has products of them make copies of weights, which are kept until
-// the modules are over.
+// the modules are over, and of what they are given, until they are done.
 func (x *autocast) typesLike(like map[int32]int32) {
 	for from := 0; from < len(x.forward); {
 		first := x.forward[from]
@@ -56,8 +56,12 @@ func (x *autocast) typesLike(like map[int32]int32) {
 		for to < len(x.forward) && x.around[x.code(x.forward[to])] == x.around[x.code(first)] {
 			to++
 		}
-		over := x.returned(x.forward[to-1])
-		seen := map[int32]bool{}
+		last := x.forward[to-1]
+		for last+1 < x.pass.rows.to && x.around[x.code(last+1)] == x.around[x.code(first)] {
+			last++
+		}
+		over := x.returned(last)
+		seen, now := map[int32]bool{}, map[int32]int32{} // now are the last rows by those that they are like
 		for _, row := range x.forward[from:to] {
 			of, ok := like[row]
 			if !ok || x.wide[row] {
@@ -71,6 +75,11 @@ func (x *autocast) typesLike(like map[int32]int32) {
 			if grad, ok := x.weighed[of]; ok && !seen[grad] {
 				x.add(grad, x.t.Lives[row].Born, over).parts = 2
 				seen[grad] = true
+			}
+			now[of] = row
+			given, ok := x.given[of]
+			if given, there := now[given]; ok && there {
+				x.add(given, x.t.Lives[row].Born, x.returned(x.operation(row).to-1)).parts = 2
 			}
 		}
 		from = to

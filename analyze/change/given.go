@@ -88,6 +88,7 @@ func (x *autocast) castGiven() {
 					gone, kept = x.t.Lives[product].Born, true // the checkpoint refers to it
 				}
 				x.add(row, born, gone).parts = 2
+				x.given[product] = row
 			}
 		}
 		if full && !changed && !kept {
