@@ -317,8 +317,9 @@ func (r *run) ofParameters(row int32) bool {
 	return len(behind) == len(own)-1 && r.functions[behind[0]] == r.functions[own[1]] && slices.Equal(behind[1:], own[2:])
 }
 
-// findBrief finds what a pass makes and lets go of before other code allocates, where gradients stay, or go at once, see goesAtOnce. What goes
-// behind all that the pass makes are gradients, too, where most do: an optimizer that allocates nothing stepped in between.
+// findBrief finds what a pass makes and lets go of before other code allocates, where gradients stay, or go at once, see
+// goesAtOnce. What goes behind all that the pass makes are gradients, too, where most do: an optimizer that allocates
+// nothing stepped in between.
 func (r *run) findBrief() {
 	for i := range r.passes {
 		p := &r.passes[i]
@@ -347,8 +348,9 @@ func (r *run) findBrief() {
 	}
 }
 
-// goesAtOnce reports whether what a node of a backward pass makes goes as soon as that is over, as what is added in place to a gradient of a
-// smaller batch before does (torch/csrc/autograd/functions/accumulate_grad.h): the next node has the gradient of a result until it is over.
+// goesAtOnce reports whether what a node of a backward pass makes goes as soon as that is over, as what is added in
+// place to a gradient of a smaller batch before does (torch/csrc/autograd/functions/accumulate_grad.h): the next node
+// has the gradient of a result until it is over.
 func (r *run) goesAtOnce(row int32) bool {
 	return r.lastBefore(r.end(row)) == r.lastBefore(r.nodeOver(row))
 }
