@@ -27,11 +27,16 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 		}
 	}
 	narrow = map[int32]bool{}
+	weights := map[int64]bool{}
+	for i := range d.passes {
+		maps.Copy(weights, d.gradientSizes(&d.passes[i]))
+	}
 	weighed, given, made := map[int32]int32{}, map[int32]int32{}, trainedRows{}
 	for i := range d.passes {
 		p := &d.passes[i]
 		x := autocast{draft: d, pass: p, forward: d.results(p), narrow: narrow, wide: map[int32]bool{}, normed: map[int32]bool{},
-			own: map[int32]bool{}, casts: map[int32]bool{}, matrices: matrices, needs: d.savedRows(p), weighed: weighed, given: given,
+			own: map[int32]bool{}, casts: map[int32]bool{}, matrices: matrices, needs: d.savedRows(p),
+			weights: weights, weighed: weighed, given: given,
 			sums: map[int32]int32{}, summed: map[int32][]int32{}}
 		x.addUps()
 		x.findPiled()
@@ -137,6 +142,7 @@ type autocast struct {
 	own          map[int32]bool // results that operations save themselves
 	casts        map[int32]bool // gradients that go over to another type, and whether that is the wider one
 	matrices     []int32        // large parameters
+	weights      map[int64]bool // sizes of gradients of parameters, of all passes
 	needs        []int32        // what backward needs, see savedRows
 	// sums are gradients of parameters by what was added up for them, and summed all that was for each, see addUps.
 	sums   map[int32]int32
@@ -485,10 +491,15 @@ func (x *autocast) copyWide(row int32) {
 	if of, _ := x.precision(saver); of != frames.Full {
 		return
 	}
-	born := max(x.t.Lives[x.operation(saver).from].Born, x.t.Lives[row].Born+1)
 	x.castAt(x.gradientOf(row, x.end(row)), x.end(row), false)
-	x.add(row, born, x.end(row)).bytes = x.sizes[row]
-	x.until(row, x.leaves(row))
+	x.copySaved(row, saver)
+}
+
+// copySaved has what saves a row of 16 bits save a copy of 32 in its place, which is made right before it.
+func (d *draft) copySaved(row, saver int32) {
+	born := max(d.t.Lives[d.operation(saver).from].Born, d.t.Lives[row].Born+1)
+	d.add(row, born, d.end(row)).bytes = d.sizes[row]
+	d.until(row, d.leaves(row))
 }
 
 // gradientAt is the largest gradient of a parameter that the node makes which lets go of something at an event, -1 for none: that of
@@ -530,10 +541,7 @@ func (x *autocast) addUps() {
 // findPiled finds what a pass makes for parameters that have a gradient from a smaller batch before, to which it is added in place: it goes
 // at once, see goesAtOnce. What has the size of a result, too, has to be a product.
 func (x *autocast) findPiled() {
-	others, results := map[int64]bool{}, map[int64]bool{}
-	for i := range x.passes {
-		maps.Copy(others, x.gradientSizes(&x.passes[i]))
-	}
+	results := map[int64]bool{}
 	for _, row := range x.forward {
 		results[x.t.Lives[row].Requested] = true
 	}
@@ -543,7 +551,7 @@ func (x *autocast) findPiled() {
 		n := x.t.Lives[row].Requested
 		_, part := x.partOf[row]
 		_, added := x.sums[row]
-		if x.phase(row) == inBackward && others[n] && !own[n] && !part && !added && !x.worksIn(row) &&
+		if x.phase(row) == inBackward && x.weights[n] && !own[n] && !part && !added && !x.worksIn(row) &&
 			(!results[n] || x.isProduct(row)) && x.goesAtOnce(row) {
 			x.piled[row] = true
 		}

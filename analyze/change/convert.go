@@ -2,6 +2,7 @@ package change
 
 import (
 	"maps"
+	"slices"
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
@@ -15,7 +16,7 @@ import (
 // conversion is what weights of 16 bits make of a program that was recorded under torch.autocast.
 type conversion struct {
 	*draft
-	copies       map[int32]bool // of weights
+	copies       map[int32]bool // of weights, and of what products are given, as are made no more
 	adapters     map[int64]bool // see adapters
 	narrow, wide map[int32]bool // rows of passes that have 16 bits instead of 32, and of those what has 32 all the same
 	follow       bool           // gradients and states have the type of their parameters
@@ -48,6 +49,7 @@ func (d *draft) convert(all bool) *conversion {
 	for row := range c.copies {
 		d.drop[row] = true
 	}
+	d.added = slices.DeleteFunc(d.added, func(x extra) bool { return c.copies[x.Like] })
 	return c
 }
 
@@ -106,7 +108,7 @@ func (c *conversion) give(p *pass) {
 		of, _ := c.precision(row)
 		if (of == frames.Weighs || of == frames.Half) && row < c.operation(row).to-1 && !c.copies[row] {
 			if given, ok := last[2*n]; ok && c.narrow[given] && c.end(given) > c.t.Lives[row].Born && !c.adapts(row) {
-				c.drop[row], c.ends[given] = true, max(c.last(given), c.last(row))
+				c.copies[row], c.ends[given] = true, max(c.last(given), c.last(row))
 			}
 		}
 		last[n] = row
@@ -115,8 +117,7 @@ func (c *conversion) give(p *pass) {
 			continue
 		}
 		if of, _ := c.precision(saver); of == frames.Full {
-			c.add(row, c.t.Lives[c.operation(saver).from].Born-1, c.end(row)).bytes = c.sizes[row]
-			c.until(row, c.leaves(row))
+			c.copySaved(row, saver)
 		}
 	}
 }

@@ -77,9 +77,10 @@ func (x *autocast) typesLike(like map[int32]int32) {
 				seen[grad] = true
 			}
 			now[of] = row
-			given, ok := x.given[of]
-			if given, there := now[given]; ok && there {
-				x.add(given, x.t.Lives[row].Born, x.returned(x.operation(row).to-1)).parts = 2
+			if given, ok := x.given[of]; ok {
+				if copied, there := now[given]; there {
+					x.add(copied, x.t.Lives[row].Born, x.returned(x.operation(row).to-1)).parts = 2
+				}
 			}
 		}
 		from = to

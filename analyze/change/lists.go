@@ -319,14 +319,14 @@ func (d *draft) fork(a, b *group) fork {
 
 // goesBefore reports whether each pass calls the modules of a list before those of another.
 func goesBefore(a, b *group) bool {
-	for _, x := range a.calls {
-		for _, y := range b.calls {
-			if x.pass == y.pass && x.rows[0] > y.rows[0] {
-				return false
-			}
-		}
+	first := map[*pass]int32{} // of b
+	for _, y := range slices.Backward(b.calls) {
+		first[y.pass] = y.rows[0]
 	}
-	return true
+	return !slices.ContainsFunc(a.calls, func(x instance) bool {
+		row, ok := first[x.pass]
+		return ok && x.rows[0] > row
+	})
 }
 
 // adjoin reports whether the program allocates nothing between two lists.

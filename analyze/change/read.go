@@ -318,9 +318,10 @@ func (r *run) ofParameters(row int32) bool {
 }
 
 // findBrief finds what a pass makes and lets go of before other code allocates, where gradients stay, or go at once, see
-// goesAtOnce. What goes behind all that the pass makes are gradients, too, where most do: an optimizer that allocates
+// goesAtOnce, as many do then. What goes behind all that the pass makes are gradients, too, where most do: an optimizer that allocates
 // nothing stepped in between.
 func (r *run) findBrief() {
+	const many = 4 // times less than all; else a hook steps with each, and has let go of what it worked in first
 	for i := range r.passes {
 		p := &r.passes[i]
 		var brief []int32
@@ -341,9 +342,14 @@ func (r *run) findBrief() {
 		if 2*swept > all {
 			brief = slices.DeleteFunc(brief, func(row int32) bool { return r.end(row) > p.last && r.parameters[r.t.Lives[row].Requested] })
 		}
-		added := slices.ContainsFunc(brief, r.goesAtOnce)
+		added := map[int32]bool{} // to gradients of smaller batches before
 		for _, row := range brief {
-			r.brief[row] = stay || added && r.end(row) <= p.last && !r.goesAtOnce(row)
+			if r.goesAtOnce(row) {
+				added[row] = true
+			}
+		}
+		for _, row := range brief {
+			r.brief[row] = stay || many*len(added) > len(brief) && r.end(row) <= p.last && !added[row]
 		}
 	}
 }

@@ -19,6 +19,7 @@ type cell struct {
 // cells are the steps of recurrent layers on the way to the pass, told by the sizes of what they make, and by others next to them: a cell
 // that a program calls for each step is given its weights as they are. What cells give on has 16 bits.
 func (x *autocast) cells() (out []cell) {
+	const few = 8     // rows
 	var there []int32 // made by the same layer, but for workspaces
 	for row := x.pass.rows.from; row < x.pass.rows.to && x.t.Lives[row].Born < x.pass.begin; row++ {
 		code := x.code(row)
@@ -32,6 +33,7 @@ func (x *autocast) cells() (out []cell) {
 			there = there[:0]
 		}
 		there = slices.DeleteFunc(there, func(of int32) bool { return x.end(of) <= x.t.Lives[row].Born })
+		there = there[max(len(there)-few, 0):]
 		n := len(there)
 		there = append(there, row)
 		if n < 2 || !x.narrow[row] {
@@ -51,7 +53,7 @@ func (x *autocast) cells() (out []cell) {
 		for ; next < x.pass.rows.to && x.code(next) == code && x.t.Lives[next].Requested == state; next++ {
 			x.narrow[next] = true
 		}
-		if next < x.pass.rows.to && x.code(next) == code || x.code(products[0]-1) == code {
+		if next < x.pass.rows.to && x.code(next) == code || products[0] > x.pass.rows.from && x.code(products[0]-1) == code {
 			out = append(out, cell{products, row, state})
 		}
 		there = there[:0]

@@ -217,6 +217,9 @@ func (t *told) take(row int32, o frames.Operator) bool {
 // goes last, for backward goes the other way; -1 for none.
 func (t *told) savedFor(row int32, o frames.Operator) int {
 	found := -1
+	if o.SavesResult() || o.Precision == frames.Weighs {
+		return found
+	}
 	for k := range t.there(row) {
 		of := t.made[k].row
 		if !t.made[k].taken && t.sizeAt(k) == t.size(row) && t.saved(t.pass, of) && t.nodeAt(t.end(of)).IsNodeOf(o.Name) &&
