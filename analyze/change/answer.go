@@ -294,7 +294,7 @@ func amend(ctx context.Context, r *run, p *whatif.Program, changes []Change, how
 		case how == in16:
 			all[i].Assumptions[at].Kind = Loaded16
 		default:
-			d.narrowed()
+			d.convertParameters()
 		}
 	}
 	return d, all, nil

@@ -383,7 +383,7 @@ func (d *draft) applyLine(ctx context.Context, c *Change, a *Applied, refuse ref
 		return d.noLine(c.line)
 	}
 	values := func(row int32) bool { return where.depth(d.code(row)) >= 0 && d.phase(row) == inProgram }
-	if c.Kind != Free && !slices.ContainsFunc(slices.Collect(d.rows()), values) {
+	if c.Kind != Free && !d.some(values) {
 		return refuse(NoValues)
 	}
 	a.Line = c.line
@@ -509,7 +509,7 @@ func (d *draft) applyOffload(c *Change, a *Applied, refuse refusal) error {
 }
 
 func (d *draft) has(c category.Category) bool {
-	return slices.ContainsFunc(slices.Collect(d.rows()), func(row int32) bool { return d.is(row, c) })
+	return d.some(func(row int32) bool { return d.is(row, c) })
 }
 
 func (d *draft) rows() func(yield func(int32) bool) {
@@ -522,11 +522,21 @@ func (d *draft) rows() func(yield func(int32) bool) {
 	}
 }
 
+// some reports whether a filter takes any row.
+func (d *draft) some(takes func(row int32) bool) bool {
+	for row := range d.rows() {
+		if takes(row) {
+			return true
+		}
+	}
+	return false
+}
+
 func (d *draft) applyZero(c *Change, a *Applied, refuse refusal) error {
 	switch {
 	case !d.has(category.OptimizerState):
 		return refuse(NoState)
-	case c.stage > 1 && !slices.ContainsFunc(slices.Collect(d.rows()), d.gradient):
+	case c.stage > 1 && !d.some(d.gradient):
 		return refuse(NoGradients)
 	case c.stage > 2 && !d.has(category.Parameter):
 		return refuse(NoParams)

@@ -37,7 +37,7 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 		x := autocast{draft: d, pass: p, forward: d.results(p), narrow: narrow, wide: map[int32]bool{}, normed: map[int32]bool{},
 			own: map[int32]bool{}, casts: map[int32]bool{}, matrices: matrices, needs: d.savedRows(p),
 			weights: weights, weighed: weighed, given: given,
-			sums: map[int32]int32{}, summed: map[int32][]int32{}}
+			sums: map[int32]int32{}, summed: map[int32][]int32{}, ownNorms: d.norms(p)}
 		x.addUps()
 		x.findPiled()
 		m := x.modelOf()
@@ -145,9 +145,10 @@ type autocast struct {
 	weights      map[int64]bool // sizes of gradients of parameters, of all passes
 	needs        []int32        // what backward needs, see savedRows
 	// sums are gradients of parameters by what was added up for them, and summed all that was for each, see addUps.
-	sums   map[int32]int32
-	summed map[int32][]int32
-	piled  map[int32]bool // see findPiled
+	sums     map[int32]int32
+	summed   map[int32][]int32
+	piled    map[int32]bool // see findPiled
+	ownNorms []norm         // the program's own, in the order of birth
 	// weighed are the gradients of the weights that products multiply, by the rows of these, of all passes.
 	weighed map[int32]int32
 	given   map[int32]int32 // what products are given a copy of, by the rows of these, of all passes
@@ -161,13 +162,10 @@ type product16 struct {
 
 // types finds the types of what is made on the way to the pass.
 func (x *autocast) types() {
-	norms, back := map[int32]bool{}, map[int32]bool{} // of the program's own, and what they give
-	for _, n := range x.norms(x.pass) {
+	norms := map[int32]bool{} // of the program's own
+	for _, n := range x.ownNorms {
 		for row := n.square; row <= n.out; row++ {
 			norms[row] = true
-		}
-		if x.weights16 {
-			norms[n.out], back[n.out] = false, true
 		}
 		x.normed[n.scaled] = true
 		if in := x.inputOf(x.pass, n, x.end(n.scale)); in >= 0 {
@@ -190,7 +188,7 @@ func (x *autocast) types() {
 		group, norm := x.norm(row)
 		x.normed[row] = norm
 		switch of, name := x.precision(row); {
-		case back[row], x.weights16 && name == "embedding":
+		case x.ofWeight(row, name):
 			half = true
 		case of == frames.Weighs, of == frames.Half:
 			half = true
@@ -213,7 +211,7 @@ func (x *autocast) types() {
 			was, seen := stream[size]
 			half = half && (seen && was || !seen && group)
 		case last >= 0 && x.widens(row, last) && !x.isProduct(row):
-			half = x.narrowed(row)
+			half = x.otherIsNarrow(row)
 		case last >= 0 && !x.weights16 && x.appends(last, row):
 			half = false
 		case last >= 0 && !other && !x.weights16 && x.scaled(last) && !x.isProduct(row):
@@ -242,9 +240,19 @@ func (x *autocast) widens(row, of int32) bool {
 	return x.underAutocast && x.narrow[of] && x.t.Lives[row].Requested == 2*x.t.Lives[of].Requested
 }
 
-// narrowed reports whether such a row has 16 bits now: where the other has, which is taken to be the last of that size
+// ofWeight reports whether a row has 16 bits where weights have them, whatever else it is made of: what a function embeds, and what norms
+// of the program's own give.
+func (x *autocast) ofWeight(row int32, function string) bool {
+	if !x.weights16 {
+		return false
+	}
+	_, gives := slices.BinarySearchFunc(x.ownNorms, row, func(n norm, row int32) int { return cmp.Compare(n.out, row) })
+	return gives || function == "embedding"
+}
+
+// otherIsNarrow reports whether such a row has 16 bits now: where the other has, which is taken to be the last of that size
 // that is still there.
-func (x *autocast) narrowed(row int32) bool {
+func (x *autocast) otherIsNarrow(row int32) bool {
 	const far = 256 // results
 	k, _ := slices.BinarySearch(x.forward, row)
 	for _, of := range slices.Backward(x.forward[max(k-far, 0):k]) {

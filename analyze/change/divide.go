@@ -473,9 +473,9 @@ func (d *draft) narrow(of func(row int32) bool, e *Applied) {
 	}
 }
 
-// narrowed has parameters made with 32 bits for an element, and converted when all that a line of the program makes are there
+// convertParameters has parameters made with 32 bits for an element, and converted when all that a line of the program makes are there
 // (torch.nn.Module.to).
-func (d *draft) narrowed() {
+func (d *draft) convertParameters() {
 	s := &sharder{draft: d}
 	recorded := d.p.Unchanged().Sizes
 	line := func(row int32) snapshot.FrameID {

@@ -51,7 +51,7 @@ type step struct {
 
 func (d *draft) applyFSDP(c *Change, a *Applied, refuse refusal) error {
 	switch {
-	case !slices.ContainsFunc(slices.Collect(d.rows()), d.gradient):
+	case !d.some(d.gradient):
 		return refuse(NoGradients)
 	case !d.has(category.Parameter):
 		return refuse(NoParams)

@@ -25,7 +25,6 @@ type told struct {
 	// besides are gradients that backward makes for operators that are no products: of parameters, and of what has a smaller shape than
 	// what it is added to or multiplied with.
 	besides []int32
-	back    map[int32]bool // what norms of the program's own give
 }
 
 // value is what operators may be given.
@@ -57,11 +56,8 @@ func (x *autocast) tells() bool {
 
 // typesTold finds the types of what is made on the way to the pass.
 func (x *autocast) typesTold() {
-	t := told{autocast: x, sums: map[int64]bool{}, paired: map[snapshot.StackID]value{}, back: map[int32]bool{}}
+	t := told{autocast: x, sums: map[int64]bool{}, paired: map[snapshot.StackID]value{}}
 	t.findBesides()
-	for _, n := range x.norms(x.pass) {
-		t.back[n.out] = true
-	}
 	at := 0
 	for row := x.pass.rows.from; row < x.pass.rows.to && x.t.Lives[row].Born < x.pass.begin; row++ {
 		switch o := x.operator(row); {
@@ -97,7 +93,7 @@ func (t *told) find(row int32, o frames.Operator) {
 	switch {
 	case o.Kind == frames.Counts, t.places(row, o), t.ofParameters(row):
 		return // nothing computes with it, or torch.autocast does not see it
-	case t.weights16 && (t.back[row] || o.Name == "embedding"):
+	case t.ofWeight(row, o.Name):
 		half = true
 	case t.masks(row), o.Kind == frames.Makes:
 	case of == frames.Full:
@@ -315,7 +311,7 @@ func (t *told) pair(row int32, o frames.Operator) (half bool) {
 	}
 	t.made[first].taken = true
 	if t.widens(row, t.made[first].row) {
-		return t.narrowed(row)
+		return t.otherIsNarrow(row)
 	}
 	half = t.made[first].half
 	small := t.smaller(row, beside)
@@ -471,7 +467,7 @@ func (t *told) besideOf(row int32, o frames.Operator) int32 {
 	return -1
 }
 
-// isParameter reports whether a gradient, if there is one, is of a parameter that has a shape.
+// isParameter reports whether a gradient, if there is one, is of a parameter that has a shape, and 32 bits.
 func (t *told) isParameter(grad int32) bool {
 	if grad < 0 || !t.gradient(grad) {
 		return false
