@@ -3,6 +3,7 @@ package change
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
@@ -38,7 +39,16 @@ func (r *run) holder(stack []snapshot.FrameID) int {
 // dropped is the event after which a row is gone that no graph keeps, and the depth from outside of the function that
 // had it last, -1 for none. What a function gets and gives to another call on the same line is gone when that is over;
 // what it keeps in a variable, when the statement behind it is; what it returns is its caller's.
-func (d *draft) dropped(row int32) (event int32, depth int) {
+func (d *draft) dropped(row int32) (event int32, depth int) { return d.goes(row, false) }
+
+// stays is the event after which a row is gone that no graph keeps, but a model of transformers may.
+func (d *draft) stays(row int32) int32 {
+	event, _ := d.goes(row, true)
+	return event
+}
+
+// goes finds when a row is gone as its last function lets go of it, by what models of transformers keep, or without that.
+func (d *draft) goes(row int32, kept bool) (event int32, depth int) {
 	own := d.stack(d.code(row))
 	made := d.operation(row).to
 	if d.byproduct(row) {
@@ -47,6 +57,11 @@ func (d *draft) dropped(row int32) (event int32, depth int) {
 	by := d.savedBy(row)
 	at := row // or the last that was made where the functions are over that returned it
 	for depth = d.holder(own); depth >= 0; depth = d.caller(own, depth) {
+		if kept {
+			if in := d.keptInModel(row, own, depth); in >= 0 {
+				return d.returned(d.lastIn(at, own, in)), in
+			}
+		}
 		x := d.readAt(at, d.stack(d.code(at)), depth, true)
 		if x.into >= 0 {
 			if by.saver > x.into && d.onLine(by.saver, own, depth) {
@@ -62,7 +77,7 @@ func (d *draft) dropped(row int32) (event int32, depth int) {
 			over := d.callOver(x.into, own, depth)
 			turn, likely := d.turnOver(x.into, own, depth)
 			switch {
-			case turn <= over:
+			case turn <= over, d.inList(row, depth) && d.inList(x.into, depth):
 			case likely:
 				d.inLoops[row] = ending{turn, over}
 				over = turn
@@ -84,6 +99,50 @@ func (d *draft) dropped(row int32) (event int32, depth int) {
 		}
 	}
 	return d.returned(max(at, made-1)), -1
+}
+
+// keptInModel is the depth from outside of a function of transformers' models that has a row until it returns, -1 for none: caches of
+// keys and values, which a model's output refers to; what its embedding gives, which layers do not replace; and what the model in it
+// gives, which is the first that the function calls. It is asked for each function that gets the row, from inside.
+func (d *draft) keptInModel(row int32, own []snapshot.FrameID, depth int) int {
+	ofModel := func(id snapshot.FrameID) bool { return strings.HasPrefix(d.file(id), "transformers/models/") }
+	first := depth == d.holder(own)
+	at, outer := len(own)-1-depth, -1
+	for i := range own {
+		if ofModel(own[i]) {
+			outer = i
+		}
+	}
+	switch {
+	case outer < 0:
+	case first && slices.ContainsFunc(own, func(id snapshot.FrameID) bool { return frames.Of(d.s, id).Has(frames.KVCache) }):
+		return len(own) - 1 - outer
+	case !ofModel(own[at]):
+	case first && d.name(own[0]) == "embedding":
+		return depth
+	case !first && at == outer:
+		if p := d.passOf(d.t.Lives[row].Born); p != nil && d.beginsWith(p, own[at], depth) {
+			return depth
+		}
+	}
+	return -1
+}
+
+// beginsWith reports whether the first call of a function of transformers' models in a pass is at a frame, at a depth from outside.
+func (d *draft) beginsWith(p *pass, frame snapshot.FrameID, depth int) bool {
+	for row := p.rows.from; row < p.rows.to; row++ {
+		stack := d.stack(d.code(row))
+		if at := len(stack) - 1 - depth; d.phase(row) == inProgram && at >= 0 && d.functions[stack[at]] == d.functions[frame] {
+			return stack[at] == frame
+		}
+	}
+	return false
+}
+
+// inList reports whether a function at a depth from outside calls a list of torch's, one module of which makes a row.
+func (d *draft) inList(row int32, depth int) bool {
+	stack := d.stack(d.code(row))
+	return d.contains(d.runs(stack, len(stack)-1-depth))
 }
 
 // turnOver is the event after which the turn of a loop is over that a row begins with the first call of its line, as that of
@@ -255,7 +314,7 @@ func (d *draft) callOver(row int32, own []snapshot.FrameID, depth int) int32 {
 		if !list && (d.holder(of) <= depth || d.functions[callee(of)] != d.functions[callee(stack)]) {
 			break
 		}
-		if turn < 0 && d.anew(d.code(row), d.code(last), code, false) {
+		if turn < 0 && (d.anew(d.code(row), d.code(last), code, false) || d.callsAgain(d.code(row), d.code(last), code, depth)) {
 			if turn = last; !list {
 				break
 			}
@@ -271,6 +330,16 @@ func (d *draft) callOver(row int32, own []snapshot.FrameID, depth int) int32 {
 // anew reports whether code begins again what began with the first: it is back there, and before what ran last. See back.
 func (r *run) anew(first, last, now snapshot.StackID, again bool) bool {
 	return now != last && r.back(last, now, false) && r.back(first, now, again)
+}
+
+// callsAgain reports whether a function that another calls at a depth from outside is called again: it has gone on to a later line, and
+// is back at the one of the first code, but not with that, as a block without what another begins with.
+func (r *run) callsAgain(first, last, now snapshot.StackID, depth int) bool {
+	callee := func(code snapshot.StackID) snapshot.FrameID {
+		stack := r.stack(code)
+		return r.runs(stack, len(stack)-1-depth)
+	}
+	return now != first && r.returns(callee(first), callee(last), callee(now), now)
 }
 
 // returned is the event after which the call that allocated a row last has let go of what it had, as nothing else has been
@@ -344,8 +413,8 @@ func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool
 			x.over = next + 1
 		case behind == 0:
 			behind, first = line, code
-		case line != behind || !d.contains(d.runs(stack, len(stack)-1-depth)) && d.anew(first, before, code, true) &&
-			!d.comesTwice(next, own, depth):
+		case line != behind || !d.contains(d.runs(stack, len(stack)-1-depth)) && (d.anew(first, before, code, true) &&
+			!d.comesTwice(next, own, depth) || d.callsAgain(first, before, code, depth)):
 			return x
 		}
 		x.last = next
@@ -385,61 +454,6 @@ func (r *run) caller(stack []snapshot.FrameID, at int) int {
 	return -1
 }
 
-// offloadSaved moves what backward needs to the host's memory, and back right before it is needed
-// (torch.autograd.graph.save_on_cpu): each node of a backward pass brings back what it saved, and lets go of that.
-func (d *draft) offloadSaved(e *Applied) {
-	for i := range d.passes {
-		p := &d.passes[i]
-		saved := slices.DeleteFunc(d.savedRows(p), func(row int32) bool { return d.drop[row] })
-		before := d.freedBefore(p, saved)
-		next := int32(-1) // where a request fails in backward, the one that is back for the operation that needs it
-		for _, row := range saved {
-			if !p.open && d.end(row) >= p.stop {
-				next = row
-			}
-		}
-		uses := d.usesOf(p, saved)
-		held := d.held(p)
-		for k, row := range saved {
-			end := d.last(row)
-			if held[row] {
-				for _, u := range uses[row] {
-					d.add(row, u.from, u.to)
-				}
-				e.leaves = max(e.leaves, d.sizes[row])
-				continue
-			}
-			if !d.until(row, d.leaves(row)) {
-				continue
-			}
-			e.count(d.run, row)
-			e.moved += 2 * d.sizes[row]
-			for _, u := range uses[row] {
-				d.add(row, u.from, max(d.unpacked(u.to), u.from))
-				e.moved += 2 * d.sizes[row]
-				before[k] = max(before[k], u.to)
-			}
-			switch {
-			case row == next:
-				before[k] = d.overBefore(p.stop)
-			case d.end(row) >= p.stop:
-				continue // the recording ends before it is needed
-			}
-			d.add(row, min(before[k]+1, end), max(d.unpacked(end), min(before[k]+1, end)))
-		}
-		for row, keeps := range d.graphs(p) {
-			if keeps && d.savedBehind(p, row) == nil && d.until(row, d.leaves(row)) {
-				e.count(d.run, row)
-				e.moved += d.sizes[row]
-			}
-		}
-		for _, n := range d.products(p) {
-			d.add(n.gradient, n.from, max(d.unpacked(n.to), n.from))
-			e.moved += d.sizes[n.gradient]
-		}
-	}
-}
-
 // product is a node of a backward pass that makes the gradient of a parameter, and gives one on: it had saved the
 // parameter, and its input, of the size of what it gives on. One of an embedding gives none on, and of a bias nothing was saved.
 type product struct {
@@ -452,24 +466,44 @@ type product struct {
 func (d *draft) products(p *pass) []product {
 	const small = 4096
 	var out []product
-	for row := p.rows.from; row < p.rows.to; row++ {
-		l := &d.t.Lives[row]
-		if l.Born < p.begin || l.Born >= p.stop || d.sizes[row] < small || !d.gradient(row) {
-			continue
-		}
-		begin, end := d.overBefore(l.Born), d.nodeOver(row)
-		if d.bias(row, begin, end) {
-			continue
-		}
-		for other := max(row-longNode, p.rows.from); other < min(row+longNode, p.rows.to); other++ {
-			if born := d.t.Lives[other].Born; born > begin && born <= end && d.end(other) > end && d.sizes[other] >= small &&
-				!d.gradient(other) && !d.is(other, category.Workspace) && !d.scratch(other) {
-				out = append(out, product{span{begin + 1, end}, row, d.sizes[other]})
-				break
-			}
+	for row, node := range d.weightGradients(p, small) {
+		if given := d.givenOn(row, node, small); given >= 0 {
+			out = append(out, product{span{node.from + 1, node.to}, row, d.sizes[given]})
 		}
 	}
 	return out
+}
+
+// weightGradients are the gradients that a pass makes of parameters other than biases, from a size on, and the events between which
+// their nodes are at work.
+func (d *draft) weightGradients(p *pass, least int64) func(yield func(row int32, node span) bool) {
+	return func(yield func(int32, span) bool) {
+		for row := p.rows.from; row < p.rows.to; row++ {
+			l := &d.t.Lives[row]
+			if l.Born < p.begin || l.Born >= p.stop || d.sizes[row] < least || !d.gradient(row) {
+				continue
+			}
+			if node := (span{d.overBefore(l.Born), d.nodeOver(row)}); !d.bias(row, node.from, node.to) && !yield(row, node) {
+				return
+			}
+		}
+	}
+}
+
+// givenOn is the row that the node of a gradient gives on, -1 for none.
+func (d *draft) givenOn(gradient int32, node span, least int64) int32 {
+	for row := max(gradient-longNode, 0); row < min(gradient+longNode, int32(len(d.t.Lives))); row++ {
+		if d.makes(row, node, least) && d.end(row) > node.to {
+			return row
+		}
+	}
+	return -1
+}
+
+// makes reports whether a node makes a row, from a size on, that is neither a gradient of a parameter nor what it works in.
+func (d *draft) makes(row int32, node span, least int64) bool {
+	born := d.t.Lives[row].Born
+	return born > node.from && born <= node.to && d.sizes[row] >= least && !d.gradient(row) && !d.works(row)
 }
 
 // bias reports whether a node that is at work between two events makes a row for a bias: the gradient of a parameter with several times
@@ -488,12 +522,17 @@ func (d *draft) bias(row, begin, end int32) bool {
 // usesOf gives for each of some rows, which a pass saved, the events of nodes that read it before the one that lets go of
 // it: of those whose input none goes with.
 func (d *draft) usesOf(p *pass, saved []int32) map[int32][]product {
+	return d.usesBy(d.products(p), saved)
+}
+
+// usesBy gives them for some products.
+func (d *draft) usesBy(products []product, saved []int32) map[int32][]product {
 	bySize := map[int64][]int32{}
 	for _, row := range saved {
 		bySize[d.sizes[row]] = append(bySize[d.sizes[row]], row)
 	}
 	out := map[int32][]product{}
-	for _, n := range d.products(p) {
+	for _, n := range products {
 		next := int32(-1) // to be let go of
 		for _, row := range bySize[n.input] {
 			if e := d.end(row); e >= n.from && (next < 0 || e < d.end(next)) {
@@ -510,26 +549,6 @@ func (d *draft) usesOf(p *pass, saved []int32) map[int32][]product {
 
 // longNode is how many allocations a node of a backward pass is taken to make at most before or behind a gradient.
 const longNode = 256
-
-// freedBefore gives for each of some rows when the last one of an earlier node of backward was freed: what one node lets go
-// of together was back together.
-func (d *draft) freedBefore(p *pass, rows []int32) []int32 {
-	ends := []int32{p.begin - 1}
-	for _, row := range rows {
-		ends = append(ends, max(d.end(row), p.begin-1))
-	}
-	slices.Sort(ends)
-	out := make([]int32, len(rows))
-	for k, row := range rows {
-		i, _ := slices.BinarySearch(ends, d.end(row))
-		i--
-		for i > 0 && !d.byProgram(row) && d.lastBefore(ends[i]) == d.lastBefore(d.end(row)) {
-			i--
-		}
-		out[k] = ends[max(i, 0)]
-	}
-	return out
-}
 
 // freeAt lets go of what code at a line got when a step ends.
 func (d *draft) freeAt(where *place, step int, e *Applied) {

@@ -1,0 +1,317 @@
+package change
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/snapana/snapana/analyze/category"
+)
+
+// offloading has what the operations of a pass save go to the host's memory, and come back when their nodes begin
+// (torch.autograd.graph.save_on_cpu): each has a copy of its own of what several of them save.
+type offloading struct {
+	*draft
+	p        *pass
+	e        *Applied
+	saved    []int32
+	bySize   map[int64][]int32 // what is saved, by the requested size, and in the order of ends
+	convs    map[int64]bool    // requested sizes of the results of convolutions
+	products []offloaded
+	ends     []int32 // of products, in order
+}
+
+// offloaded is a product whose node brings its weight back behind its input, or before it: a node unpacks what it saved in the order
+// of names (tools/autograd/gen_autograd_functions.py), as mat1 and mat2 of addmm, input and weight of a convolution, mat2 and self of mm.
+type offloaded struct {
+	product
+	weightLast bool
+}
+
+// offloadSaved moves what backward needs to the host's memory, and back right before it is needed.
+func (d *draft) offloadSaved(e *Applied) {
+	for i := range d.passes {
+		p := &d.passes[i]
+		x := &offloading{draft: d, p: p, e: e, bySize: map[int64][]int32{}, convs: map[int64]bool{}}
+		x.saved = slices.DeleteFunc(d.savedRows(p), func(row int32) bool { return d.drop[row] })
+		for _, row := range x.saved {
+			x.bySize[d.sizes[row]] = append(x.bySize[d.sizes[row]], row)
+		}
+		for _, rows := range x.bySize {
+			slices.SortFunc(rows, func(a, b int32) int { return cmp.Or(cmp.Compare(d.end(a), d.end(b)), cmp.Compare(a, b)) })
+		}
+		x.findProducts()
+		x.bringWeights(false)
+		x.moveSaved()
+		x.bringScaled()
+		x.bringInput()
+		x.moveGraphs()
+		x.bringWeights(true)
+	}
+}
+
+// bring has a copy of a row come back after an event, and go after another.
+func (x *offloading) bring(row, from, to int32) {
+	x.add(row, from, max(to, from))
+	x.e.moved += x.sizes[row]
+}
+
+// moveSaved moves what is saved, and brings it back for the node that lets go of it, and for others that read it before.
+func (x *offloading) moveSaved() {
+	before := x.freedBefore()
+	next := int32(-1) // where a request fails in backward, the one that is back for the operation that needs it
+	for _, row := range x.saved {
+		if !x.p.open && x.end(row) >= x.p.stop {
+			next = row
+		}
+	}
+	var products []product
+	for _, n := range x.products {
+		products = append(products, n.product)
+	}
+	uses, held := x.usesBy(products, x.saved), x.held(x.p)
+	for k, row := range x.saved {
+		end := x.last(row)
+		if held[row] {
+			for _, u := range uses[row] {
+				x.add(row, u.from, u.to)
+			}
+			x.e.leaves = max(x.e.leaves, x.sizes[row])
+			continue
+		}
+		if !x.until(row, x.stays(row)) {
+			continue
+		}
+		x.e.count(x.run, row)
+		x.e.moved += x.sizes[row]
+		from := max(before[k], x.begins(end))
+		for _, u := range uses[row] {
+			x.bring(row, u.from, x.unpacked(u.to))
+			x.e.moved += x.sizes[row]
+			from = max(from, u.to)
+		}
+		switch {
+		case row == next:
+			from = x.overBefore(x.p.stop)
+		case x.end(row) >= x.p.stop:
+			continue // the recording ends before it is needed
+		}
+		from = min(from+1, end)
+		x.bringLogarithms(row, from)
+		x.bringPooled(k, from, end)
+		x.bring(row, from, x.unpacked(end))
+	}
+}
+
+// freedBefore gives for each row that is saved when the last one of an earlier node of backward was freed: what one node lets go
+// of together was back together.
+func (x *offloading) freedBefore() []int32 {
+	ends := []int32{x.p.begin - 1}
+	for _, row := range x.saved {
+		ends = append(ends, max(x.end(row), x.p.begin-1))
+	}
+	slices.Sort(ends)
+	out := make([]int32, len(x.saved))
+	for k, row := range x.saved {
+		i, _ := slices.BinarySearch(ends, x.end(row))
+		i--
+		for i > 0 && !x.byProgram(row) && x.lastBefore(ends[i]) == x.lastBefore(x.end(row)) {
+			i--
+		}
+		out[k] = ends[max(i, 0)]
+	}
+	return out
+}
+
+// begins is the event after which the node begins that lets go of a row at an event: those of products before it let go of nothing
+// where another operation saved their input, too.
+func (x *offloading) begins(end int32) int32 {
+	begin := x.before(end)
+	if last := x.lastBefore(end); int(last) < len(x.t.Lives) {
+		i, _ := slices.BinarySearch(x.ends, x.t.Lives[last].Born)
+		if i > 0 {
+			begin = max(begin, x.ends[i-1])
+		}
+	}
+	return begin
+}
+
+// bringLogarithms brings a row back for the node of a negative log-likelihood, too, where it is of the logarithms that a cross entropy
+// gives that: a log-softmax saves its result, and that is its input (aten/src/ATen/native/LossNLL.cpp, cross_entropy_loss).
+func (x *offloading) bringLogarithms(row, from int32) {
+	own, over := x.stack(x.code(row)), from-1
+	if len(own) == 0 || !x.isCrossEntropy(own, 0) || over <= x.p.begin {
+		return
+	}
+	if last := x.lastBefore(over); x.sizes[last] == x.sizes[row] && x.t.Lives[last].Born >= x.p.begin {
+		x.bring(row, max(x.before(over)+1, x.p.begin), over)
+	}
+}
+
+// bringPooled brings the input of a max_pool back with its indices, which are the k-th of what is saved: an activation function before
+// it saved that as its result, and lets go of it.
+func (x *offloading) bringPooled(k int, from, to int32) {
+	indices := x.saved[k]
+	made := x.operation(indices)
+	if !x.pools(indices) || x.t.Lives[indices].Requested != made.most {
+		return
+	}
+	for _, row := range slices.Backward(x.saved[:k]) {
+		if row < made.from && x.sizes[row] >= made.least && !x.byproduct(row) {
+			if x.end(row) > to {
+				x.bring(row, from, to)
+			}
+			return
+		}
+	}
+}
+
+// bringScaled brings back what a node multiplies that sums up the gradient of a factor with fewer elements, as of the reciprocal of a
+// norm: another node of the norm lets go of that later.
+func (x *offloading) bringScaled() {
+	const small, fewer = 4096, 16 // bytes, and times
+	for row := x.p.rows.from; int(row)+2 < len(x.t.Lives) && row < x.p.rows.to; row++ {
+		l, other, sum := &x.t.Lives[row], &x.t.Lives[row+1], &x.t.Lives[row+2]
+		if l.Born < x.p.begin || l.Born >= x.p.stop || l.Requested != other.Requested || sum.Requested*fewer > l.Requested ||
+			x.sizes[row] < small || slices.ContainsFunc([]int32{row, row + 1, row + 2}, x.gradient) {
+			continue
+		}
+		begin, over := x.overBefore(l.Born), x.nodeOver(row+2)
+		if x.overBefore(other.Born) != begin || x.end(row) > over && x.end(row+1) > over {
+			continue
+		}
+		rows := x.bySize[x.sizes[row]]
+		next, _ := slices.BinarySearchFunc(rows, l.Born, func(of, event int32) int { return cmp.Compare(x.end(of), event+1) })
+		if next < len(rows) && x.before(x.end(rows[next])) > begin {
+			x.bring(rows[next], begin+1, over)
+		}
+	}
+}
+
+// bringInput brings back what a pass is given, for the node of the first product: it is no less saved for being there anyway.
+func (x *offloading) bringInput() {
+	in := x.floats(x.p)
+	if in < 0 {
+		return
+	}
+	first := int32(-1)
+	var node span
+	for row, at := range x.weightGradients(x.p, leastOffloaded) {
+		first, node = row, at
+	}
+	if first >= 0 {
+		x.bring(in, node.from+1, node.to)
+	}
+}
+
+// moveGraphs moves what graphs keep that no backward pass of the recording goes through.
+func (x *offloading) moveGraphs() {
+	for row, keeps := range x.graphs(x.p) {
+		if keeps && x.savedBehind(x.p, row) == nil && x.until(row, x.stays(row)) {
+			x.e.count(x.run, row)
+			x.e.moved += x.sizes[row]
+		}
+	}
+}
+
+// leastOffloaded is the size of a gradient from which on its weight is told from a vector: what is smaller hardly matters.
+const leastOffloaded = 512
+
+// findProducts finds the nodes of products, those of convolutions that have few channels too.
+func (x *offloading) findProducts() {
+	for row := x.p.rows.from; row < x.p.rows.to; row++ {
+		if x.phase(row) == inProgram && x.convolves(row) {
+			x.convs[x.t.Lives[row].Requested] = true
+		}
+	}
+	for row, node := range x.weightGradients(x.p, leastOffloaded) {
+		if x.normalizes(row, node) {
+			continue
+		}
+		given := int32(-1)
+		conv := x.convolvesIn(node)
+		if !conv {
+			given = x.givenNext(row, node)
+		}
+		if given < 0 {
+			given = x.givenOn(row, node, leastOffloaded)
+		}
+		if given < 0 {
+			continue
+		}
+		to := node.to
+		if !conv {
+			to = x.silent(max(row, given), to)
+		}
+		x.products = append(x.products, offloaded{
+			product{span{node.from + 1, to}, row, x.sizes[given]}, conv || x.biasIn(node)})
+		x.ends = append(x.ends, to)
+	}
+	slices.Sort(x.ends)
+}
+
+// convolvesIn reports whether the node of a convolution is at work, by the gradient that it was given.
+func (x *offloading) convolvesIn(node span) bool {
+	row := x.ended[node.to] - 1
+	return row >= 0 && x.convs[x.t.Lives[row].Requested]
+}
+
+// normalizes reports whether the node of a gradient makes another of its size, as that of a normalization does of a weight and a bias.
+func (x *offloading) normalizes(row int32, node span) bool {
+	for _, other := range []int32{row - 1, row + 1} {
+		if other < 0 || int(other) == len(x.t.Lives) {
+			continue
+		}
+		l := &x.t.Lives[other]
+		if l.Born > node.from && l.Born <= node.to && l.Requested == x.t.Lives[row].Requested && x.gradient(other) {
+			return true
+		}
+	}
+	return false
+}
+
+// biasIn reports whether a node makes the gradient of a bias, too.
+func (x *offloading) biasIn(node span) bool {
+	last := x.lastBefore(node.to + 1)
+	for row := max(last-longNode, 0); row <= last; row++ {
+		if born := x.t.Lives[row].Born; born > node.from && x.gradient(row) && x.bias(row, node.from, node.to) {
+			return true
+		}
+	}
+	return false
+}
+
+// givenNext is what a product of matrices gives on right behind the gradient of its weight, -1 for none.
+func (x *offloading) givenNext(gradient int32, node span) int32 {
+	next := gradient + 1
+	for int(next)+1 < len(x.t.Lives) && x.works(next) {
+		next++
+	}
+	if int(next)+1 == len(x.t.Lives) || !x.makes(next, node, leastOffloaded) || x.partialsAt(next) ||
+		x.end(next) <= x.t.Lives[next+1].Born {
+		return -1
+	}
+	return next
+}
+
+// silent is the event after which a product is over that has made all of its rows, before another, after which the next node that lets
+// go of something is.
+func (x *offloading) silent(last, over int32) int32 {
+	for next := last + 1; int(next) < len(x.t.Lives) && x.t.Lives[next].Born <= over; next++ {
+		if !x.works(next) && !x.gradient(next) && x.sizes[next] >= leastOffloaded && x.end(next) > over {
+			return x.t.Lives[next].Born - 1
+		}
+	}
+	return over
+}
+
+// works reports whether a row is what a product of matrices works in.
+func (d *draft) works(row int32) bool { return d.is(row, category.Workspace) || d.scratch(row) }
+
+// bringWeights brings back the weights of products whose nodes unpack these last, or those of the others.
+func (x *offloading) bringWeights(last bool) {
+	for _, n := range x.products {
+		if n.weightLast == last {
+			x.bring(n.gradient, n.from, x.unpacked(n.to))
+		}
+	}
+}
