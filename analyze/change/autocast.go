@@ -46,6 +46,11 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 			maps.Copy(x.wide, x.outside)
 		}
 		d.castCrossEntropies(p, narrow, x.wide)
+		if !d.underAutocast {
+			for _, row := range d.castTiles(p, x.wide, true) {
+				narrow[row], x.wide[row] = true, true
+			}
+		}
 		d.castLosses(p, x.wide, func(stack []snapshot.FrameID, depth int) bool {
 			return d.upcasts(stack, depth) || d.isLoss(stack, depth)
 		})

@@ -81,6 +81,7 @@ func (d *draft) cast(losses bool) (wide map[int32]bool, likely int64) {
 	wide = map[int32]bool{}
 	for i := range d.passes {
 		p := &d.passes[i]
+		d.castTiles(p, wide, false)
 		d.castLosses(p, wide, d.upcasts)
 		if losses && d.floats(p) < 0 {
 			likely = max(likely, 2*d.castLosses(p, wide, d.likelyUpcasts))

@@ -41,6 +41,11 @@ func (d *draft) convert(all bool) *conversion {
 	}
 	for i := range d.passes {
 		c.give(&d.passes[i])
+		for _, of := range d.tiledCalls(&d.passes[i], true) {
+			for _, row := range of.copies {
+				c.copies[row] = true
+			}
+		}
 		d.castNorms(&d.passes[i], c.wide)
 	}
 	if c.follow {

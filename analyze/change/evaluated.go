@@ -25,7 +25,7 @@ func (x *autocast) likenesses(last trainedRows) (like map[int32]int32, now train
 	for _, row := range x.forward {
 		code := x.code(row)
 		switch around := x.around[code]; {
-		case around == 0 || x.outside[row]:
+		case around == 0:
 		case trains[around]:
 			now[x.insides[code]] = append(now[x.insides[code]], row)
 		default:

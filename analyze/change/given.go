@@ -174,12 +174,14 @@ func (x *autocast) castFrozen(trained map[int]bool, floats bool) {
 		least-- // the first may be of an embedding
 	}
 	if n := len(products); n < least || n > most {
-		products = x.ofLines(all, least, most)
+		const others = 4 // embeddings, and a head that a loss multiplies by itself
+		if of := x.ofLines(all, least, most); of != nil {
+			products = of
+		} else if n > most || n < most-others {
+			return
+		}
 	}
-	if len(products) == 0 {
-		return
-	}
-	weights = weights[most-len(products):]
+	weights = x.weightsOf(products, weights)
 	for i, result := range products {
 		last := x.neededBefore(result)
 		if last < 0 || x.end(last) <= x.pass.begin {
@@ -192,6 +194,23 @@ func (x *autocast) castFrozen(trained map[int]bool, floats bool) {
 		}
 		x.add(weights[i], born, gone).parts = 2
 	}
+}
+
+// weightsOf are the weights that products multiply, one each, of some in the order of the model's parameters: the first
+// and the last may be of embeddings and of what a loss multiplies by itself. A weight is larger than what its product gives
+// by what a layer is given, of which there are few sizes where each product has its own weight.
+func (x *autocast) weightsOf(products, weights []int32) []int32 {
+	best, fewest := 0, len(products)+1
+	for from := len(weights) - len(products); from >= 0; from-- {
+		inputs := map[float64]bool{}
+		for i, row := range products {
+			inputs[float64(x.t.Lives[weights[from+i]].Requested)/float64(x.t.Lives[row].Requested)] = true
+		}
+		if len(inputs) < fewest {
+			best, fewest = from, len(inputs)
+		}
+	}
+	return weights[best : best+len(products)]
 }
 
 // ofLines are those of some products that some of the lines which call them make, between least and most, as many as there can be: what
