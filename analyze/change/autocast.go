@@ -27,11 +27,14 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 		}
 	}
 	narrow = map[int32]bool{}
-	weights := map[int64]bool{}
+	weights := map[int64]int{}
 	for i := range d.passes {
-		maps.Copy(weights, d.gradientSizes(&d.passes[i]))
+		for n, times := range d.gradientCounts(&d.passes[i]) {
+			weights[n] = max(weights[n], times)
+		}
 	}
 	weighed, given, made := map[int32]int32{}, map[int32]int32{}, trainedRows{}
+	var left []product16
 	for i := range d.passes {
 		p := &d.passes[i]
 		x := autocast{draft: d, pass: p, forward: d.results(p), narrow: narrow, wide: map[int32]bool{}, normed: map[int32]bool{},
@@ -60,8 +63,9 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 		} else {
 			x.types()
 		}
+		left = x.goOn(left)
 		x.weighOwn()
-		x.castGiven()
+		left = append(left, x.castGiven()...)
 		var like map[int32]int32
 		like, made = x.likenesses(made)
 		x.typesLike(like)
@@ -147,7 +151,7 @@ type autocast struct {
 	own          map[int32]bool // results that operations save themselves
 	casts        map[int32]bool // gradients that go over to another type, and whether that is the wider one
 	matrices     []int32        // large parameters
-	weights      map[int64]bool // sizes of gradients of parameters, of all passes
+	weights      map[int64]int  // by size, how many gradients of parameters a pass makes at most
 	needs        []int32        // what backward needs, see savedRows
 	// sums are gradients of parameters by what was added up for them, and summed all that was for each, see addUps.
 	sums     map[int32]int32
@@ -237,6 +241,21 @@ func (x *autocast) types() {
 			x.makeNarrow(row)
 		}
 	}
+}
+
+// goOn has the pass go back through products that passes before left, as those of a generator are whose critic is
+// trained first. It gives those that it does not come to.
+func (x *autocast) goOn(left []product16) (others []product16) {
+	var own []product16
+	for _, of := range left {
+		if of.row < x.pass.reach {
+			others = append(others, of)
+		} else {
+			own = append(own, of)
+		}
+	}
+	x.products = append(own, x.products...)
+	return others
 }
 
 // widens reports whether an operation under torch.autocast that was recorded makes a row of what has 16 bits and of
@@ -447,6 +466,12 @@ func (x *autocast) castAt(grad, over int32, wider bool) {
 	if grad < 0 || x.drop[grad] || over <= x.t.Lives[grad].Born || over >= x.last(grad) {
 		return
 	}
+	_, part := x.partOf[grad]
+	_, added := x.sums[grad]
+	if wider && !part && !added && x.goesAtOnce(grad) {
+		x.castPiled(grad)
+		return
+	}
 	turn, like := x.turn(over, 2), grad
 	if wider {
 		like = x.sumInPlace(grad)
@@ -462,6 +487,17 @@ func (x *autocast) castAt(grad, over int32, wider bool) {
 		before.parts = 2
 	}
 	x.drop[grad], x.casts[grad] = true, wider
+}
+
+// castPiled has a gradient of 16 bits go over to 32 right before it is added to that of a smaller batch before.
+func (x *autocast) castPiled(grad int32) {
+	at := x.last(grad)
+	turn := x.turn(at, 3)
+	before := x.add(grad, x.t.Lives[grad].Born, at)
+	before.Until, before.parts = turn+1, 2
+	after := x.add(grad, at, at)
+	after.Turn, after.Until = turn, turn+2
+	x.drop[grad], x.casts[grad] = true, true
 }
 
 // sumInPlace has what a pass adds up for the gradient of a parameter be added to the first of it, which is a tensor of its own where that
@@ -551,8 +587,10 @@ func (x *autocast) addUps() {
 	}
 }
 
-// findPiled finds what a pass makes for parameters that have a gradient from a smaller batch before, to which it is added in place: it goes
-// at once, see goesAtOnce. What has the size of a result, too, has to be a product.
+// findPiled finds what a pass makes for parameters that have a gradient from a smaller batch before, to which it is added
+// in place: it goes at once, see goesAtOnce. What has the size of a result, too, has to be a product. Where the pass goes
+// through another model than its own besides, as that of a generator goes through its critic, there may be as many as of
+// that model's parameters.
 func (x *autocast) findPiled() {
 	results := map[int64]bool{}
 	for _, row := range x.forward {
@@ -560,13 +598,22 @@ func (x *autocast) findPiled() {
 	}
 	own := x.gradientSizes(x.pass)
 	x.piled = map[int32]bool{}
+	others := map[int64][]int32{} // by size
 	for row := x.pass.rows.from; row < x.pass.rows.to; row++ {
 		n := x.t.Lives[row].Requested
 		_, part := x.partOf[row]
 		_, added := x.sums[row]
-		if x.phase(row) == inBackward && x.weights[n] && !own[n] && !part && !added && !x.worksIn(row) &&
-			(!results[n] || x.isProduct(row)) && x.goesAtOnce(row) {
+		switch {
+		case x.phase(row) != inBackward, x.weights[n] == 0, x.gradient(row), part, added, x.worksIn(row), !x.goesAtOnce(row):
+		case !own[n] && (!results[n] || x.isProduct(row)):
 			x.piled[row] = true
+		case x.pass.reach < x.pass.rows.from:
+			others[n] = append(others[n], row)
+		}
+	}
+	for n, rows := range others {
+		for _, row := range rows {
+			x.piled[row] = len(rows) == x.weights[n]
 		}
 	}
 }

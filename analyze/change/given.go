@@ -12,26 +12,25 @@ import (
 // for the first one.
 type remadeCopy struct{ weight, event int32 }
 
-// castGiven has products make copies of what they are given: of weights, which the pass keeps until it has their gradients, and
-// of what has 32 bits, which is kept no longer itself. Which products a row is given to shows where backward lets go of it.
-func (x *autocast) castGiven() {
+// castGiven has products make copies of what they are given: of weights, which the pass keeps until it has their
+// gradients, and of what has 32 bits, which is kept no longer itself. Which products a row is given to shows where backward
+// lets go of it. It gives products by weights that a later pass may train.
+func (x *autocast) castGiven() (left []product16) {
 	p := x.pass
-	uses := x.usesOf(p, x.needs)
+	trains := nodes{x.draft, p, func(row int32) bool { return x.gradient(row) || x.piled[row] }}
+	uses := x.usesOf(trains.products(), x.needs)
 	next, floats := 0, x.floats(p) // next of products
 	trained := map[int]bool{}      // products
 	inCells := x.castCells()       // products, by row
 	copies := map[remadeCopy]int{} // of weights, 1 + their place in added
 	for _, row := range x.needs {
-		if row < p.rows.from {
-			continue // it is of the products of a pass before
-		}
 		for next < len(x.products) && x.products[next].row <= row {
 			next++
 		}
 		if x.narrow[row] && x.normed[row] {
 			x.copyWide(row)
 		}
-		if next == len(x.products) || x.normed[row] || x.wide[row] || x.is(row, category.Input) && row != floats {
+		if next == len(x.products) || x.normed[row] || x.wide[row] || x.is(row, category.Input) && !x.isFloats(row) {
 			continue
 		}
 		read := x.gradientAt(x.end(row)) >= 0
@@ -95,10 +94,33 @@ func (x *autocast) castGiven() {
 			x.until(row, x.leaves(row))
 		}
 	}
-	if floats >= 0 && len(x.products) > 0 {
-		x.add(floats, x.t.Lives[x.products[0].row].Born, p.last).parts = 2
+	first := slices.IndexFunc(x.products, func(of product16) bool { return of.row >= p.rows.from })
+	if floats >= 0 && first >= 0 {
+		x.add(floats, x.t.Lives[x.products[first].row].Born, p.last).parts = 2
+	}
+	for i, of := range x.products {
+		if of.weighs && !trained[i] && x.reachedLater(of.row) {
+			left, trained[i] = append(left, of), true
+		}
 	}
 	x.castFrozen(trained, floats >= 0)
+	return left
+}
+
+// reachedLater reports whether a later pass goes back through a row, as what is saved before it tells.
+func (x *autocast) reachedLater(row int32) bool {
+	for of := row - 1; of >= x.pass.rows.from && !x.saved(x.pass, of); of-- {
+		if x.savedBehind(x.pass, of) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// isFloats reports whether a row is what the first product of the pass that it was made for is given, see floats.
+func (x *autocast) isFloats(row int32) bool {
+	p := x.passOf(x.t.Lives[row].Born)
+	return p != nil && x.floats(p) == row
 }
 
 // castWeight has a product be given a copy of the weight whose gradient its node makes, which torch.autocast keeps for other uses, and the

@@ -146,7 +146,7 @@ func (d *draft) staying(p *pass) map[int32]bool {
 	for _, row := range saved {
 		out[row] = true
 	}
-	uses := d.usesOf(p, saved)
+	uses := d.usesOf(nodes{d, p, d.gradient}.products(), saved)
 	for row := range d.held(p) {
 		if len(uses[row]) == 0 && !d.activates(row) {
 			delete(out, row)

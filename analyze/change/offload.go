@@ -3,15 +3,12 @@ package change
 import (
 	"cmp"
 	"slices"
-
-	"github.com/snapana/snapana/analyze/category"
 )
 
 // offloading has what the operations of a pass save go to the host's memory, and come back when their nodes begin
 // (torch.autograd.graph.save_on_cpu): each has a copy of its own of what several of them save.
 type offloading struct {
-	*draft
-	p        *pass
+	nodes
 	e        *Applied
 	saved    []int32
 	bySize   map[int64][]int32 // what is saved, by the requested size, and in the order of ends
@@ -31,7 +28,7 @@ type offloaded struct {
 func (d *draft) offloadSaved(e *Applied) {
 	for i := range d.passes {
 		p := &d.passes[i]
-		x := &offloading{draft: d, p: p, e: e, bySize: map[int64][]int32{}, convs: map[int64]bool{}}
+		x := &offloading{nodes: nodes{d, p, d.gradient}, e: e, bySize: map[int64][]int32{}, convs: map[int64]bool{}}
 		x.saved = slices.DeleteFunc(d.savedRows(p), func(row int32) bool { return d.drop[row] })
 		for _, row := range x.saved {
 			x.bySize[d.sizes[row]] = append(x.bySize[d.sizes[row]], row)
@@ -68,7 +65,7 @@ func (x *offloading) moveSaved() {
 	for _, n := range x.products {
 		products = append(products, n.product)
 	}
-	uses, held := x.usesBy(products, x.saved), x.held(x.p)
+	uses, held := x.usesOf(products, x.saved), x.held(x.p)
 	for k, row := range x.saved {
 		end := x.last(row)
 		if held[row] {
@@ -195,7 +192,7 @@ func (x *offloading) bringInput() {
 	}
 	first := int32(-1)
 	var node span
-	for row, at := range x.weightGradients(x.p, leastOffloaded) {
+	for row, at := range x.weightGradients(leastOffloaded) {
 		first, node = row, at
 	}
 	if first >= 0 {
@@ -223,7 +220,7 @@ func (x *offloading) findProducts() {
 			x.convs[x.t.Lives[row].Requested] = true
 		}
 	}
-	for row, node := range x.weightGradients(x.p, leastOffloaded) {
+	for row, node := range x.weightGradients(leastOffloaded) {
 		if x.normalizes(row, node) {
 			continue
 		}
@@ -273,7 +270,7 @@ func (x *offloading) normalizes(row int32, node span) bool {
 func (x *offloading) biasIn(node span) bool {
 	last := x.lastBefore(node.to + 1)
 	for row := max(last-longNode, 0); row <= last; row++ {
-		if born := x.t.Lives[row].Born; born > node.from && x.gradient(row) && x.bias(row, node.from, node.to) {
+		if born := x.t.Lives[row].Born; born > node.from && x.gradient(row) && x.bias(row, node) {
 			return true
 		}
 	}
@@ -303,9 +300,6 @@ func (x *offloading) silent(last, over int32) int32 {
 	}
 	return over
 }
-
-// works reports whether a row is what a product of matrices works in.
-func (d *draft) works(row int32) bool { return d.is(row, category.Workspace) || d.scratch(row) }
 
 // bringWeights brings back the weights of products whose nodes unpack these last, or those of the others.
 func (x *offloading) bringWeights(last bool) {

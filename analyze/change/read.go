@@ -319,7 +319,7 @@ func (r *run) ofParameters(row int32) bool {
 
 // findBrief finds what a pass makes and lets go of before other code allocates, where gradients stay, or go at once, see
 // goesAtOnce, as many do then. What goes behind all that the pass makes are gradients, too, where most do: an optimizer that allocates
-// nothing stepped in between.
+// nothing stepped in between. What has no parameter's size is none.
 func (r *run) findBrief() {
 	const many = 4 // times less than all; else a hook steps with each, and has let go of what it worked in first
 	for i := range r.passes {
@@ -349,7 +349,8 @@ func (r *run) findBrief() {
 			}
 		}
 		for _, row := range brief {
-			r.brief[row] = stay || many*len(added) > len(brief) && r.end(row) <= p.last && !added[row]
+			other := len(r.parameters) > 0 && !r.parameters[r.t.Lives[row].Requested]
+			r.brief[row] = stay || !added[row] && (other || many*len(added) > len(brief) && r.end(row) <= p.last)
 		}
 	}
 }
@@ -504,9 +505,18 @@ func (r *run) nodeOver(row int32) int32 {
 // gradientSizes are the requested sizes of the gradients of parameters that a pass makes.
 func (r *run) gradientSizes(p *pass) map[int64]bool {
 	out := map[int64]bool{}
+	for n := range r.gradientCounts(p) {
+		out[n] = true
+	}
+	return out
+}
+
+// gradientCounts says by requested size how many gradients of parameters a pass makes.
+func (r *run) gradientCounts(p *pass) map[int64]int {
+	out := map[int64]int{}
 	for row := p.rows.from; row < p.rows.to; row++ {
 		if r.gradient(row) {
-			out[r.t.Lives[row].Requested] = true
+			out[r.t.Lives[row].Requested]++
 		}
 	}
 	return out
