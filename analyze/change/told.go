@@ -486,7 +486,13 @@ func (t *told) copyWidened() {
 		}
 		born, end := t.t.Lives[w.result].Born, t.t.Lives[w.result].Born
 		if !o.SavesResult() && t.saved(t.pass, w.given) {
-			end = t.end(w.given)
+			gone := t.end(w.given)
+			if again, ok := t.remade[w.result]; !ok {
+				end = gone
+			} else if again.event >= 0 && again.event < gone {
+				made := t.add(w.given, again.event, gone)
+				made.Turn, made.bytes = again.turn-1, t.sizes[w.given]
+			}
 		}
 		t.add(w.given, born, end).bytes = t.sizes[w.given]
 	}
