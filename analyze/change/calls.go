@@ -38,7 +38,7 @@ func (r *run) callsIn(p *pass, ats []at, groups []group, orders []order, again b
 			continue
 		}
 		began := g != open || stack != last && r.returns(runs(first), runs(last), runs(stack), stack)
-		if began || stack != last && (r.back(first, stack, comes[first] > 1) || r.apart(runs(last), runs(stack)) ||
+		if began || stack != last && (r.backFrom(first, last, stack, comes[first] > 1) || r.apart(runs(last), runs(stack)) ||
 			again && orders[g][stack][first] || r.restarts(runs(last), runs(stack), stack) ||
 			runs(first) == runs(last) && r.branches(runs(last), runs(stack), first, stack)) {
 			groups[g].calls = append(groups[g].calls, instance{pass: p, depth: int(ats[stack].depth), follows: g == open})
@@ -297,17 +297,17 @@ func byBirth(calls []instance) {
 }
 
 // joinOne joins the calls of one class, and gives how many parts each then has. They begin in the same statement, and only the last
-// of so many goes on to the end of the function, or of the statement where that is all of it.
+// of so many goes on to the end of the function, as far as calls go that begin so, or of the statement where that is all of it.
 func (r *run) joinOne(calls []instance) ([]instance, int) {
-	var end int32
+	lastOf := func(c *instance) snapshot.StackID { return r.code(c.rows[len(c.rows)-1]) }
+	ends, over := map[int32]int32{}, map[int32]snapshot.StackID{} // by the line that calls begin at
 	for i := range calls {
-		end = max(end, r.inCallee(&calls[i], -1))
+		began := r.inCallee(&calls[i], 0)
+		ends[began], over[began] = max(ends[began], r.inCallee(&calls[i], -1)), lastOf(&calls[i])
 	}
-	joined, parts := r.joinWhere(calls, func(k int) bool { return r.inCallee(&calls[k], -1) < end })
+	joined, parts := r.joinWhere(calls, func(k int) bool { return r.inCallee(&calls[k], -1) < ends[r.inCallee(&calls[k], 0)] })
 	if parts < 2 {
-		lastOf := func(c *instance) snapshot.StackID { return r.code(c.rows[len(c.rows)-1]) }
-		over := lastOf(&calls[len(calls)-1])
-		joined, parts = r.joinWhere(calls, func(k int) bool { return lastOf(&calls[k]) != over })
+		joined, parts = r.joinWhere(calls, func(k int) bool { return lastOf(&calls[k]) != over[r.inCallee(&calls[k], 0)] })
 	}
 	if parts < 2 {
 		if n := r.period(calls); n > 1 {
@@ -315,15 +315,19 @@ func (r *run) joinOne(calls []instance) ([]instance, int) {
 		}
 	}
 	if parts < 2 {
-		joined, parts = r.joinToEnds(calls)
+		joined, parts = r.joinToEnds(calls, false)
+	}
+	if parts < 2 {
+		joined, parts = r.joinToEnds(calls, true)
 	}
 	return joined, parts
 }
 
 // joinToEnds joins calls with those behind up to one that ends as calls do that are seen to be over: something else comes
 // behind, or they have gone on to another statement. So a few modules of one class may have fewer parts, as the first
-// block of a MobileNet widens nothing.
-func (r *run) joinToEnds(calls []instance) (joined []instance, most int) {
+// block of a MobileNet widens nothing. Some may be over where those that go on leave
+// their first statement, as blocks without a shortcut.
+func (r *run) joinToEnds(calls []instance, leaving bool) (joined []instance, most int) {
 	lastOf := func(c *instance) snapshot.StackID { return r.code(c.rows[len(c.rows)-1]) }
 	ends := map[snapshot.StackID]bool{}
 	for i := range calls {
@@ -331,6 +335,11 @@ func (r *run) joinToEnds(calls []instance) (joined []instance, most int) {
 		if i+1 == len(calls) || !calls[i+1].follows || r.inCallee(&calls[i+1], 0) != r.inCallee(c, 0) ||
 			r.inCallee(c, -1) > r.inCallee(c, 0) {
 			ends[lastOf(c)] = true
+			k := len(c.rows) - 1
+			for leaving && k > 0 && r.inCallee(c, k) > r.inCallee(c, 0) {
+				k--
+			}
+			ends[r.code(c.rows[k])] = true
 		}
 	}
 	parts, full := 0, 0 // of a module, and modules with most
@@ -453,10 +462,15 @@ const longStatement = 8
 // of torch's at one of a function of that name, which is of the modules of another list. Of code that comes again, the
 // lines of one statement are not before it.
 func (r *run) back(first, now snapshot.StackID, again bool) bool {
+	return r.backFrom(first, first, now, again)
+}
+
+// backFrom is back for a call that has gone on to other code of the function: a statement that goes back has both lines.
+func (r *run) backFrom(first, last, now snapshot.StackID, again bool) bool {
 	if first == now {
 		return true
 	}
-	a, b := r.stack(first), r.stack(now)
+	a, b, on := r.stack(first), r.stack(now), r.stack(last)
 	list := false
 	for len(a) > 0 && len(b) > 0 {
 		x, y := a[len(a)-1], b[len(b)-1]
@@ -467,12 +481,16 @@ func (r *run) back(first, now snapshot.StackID, again bool) bool {
 			p, q := r.s.Frames.Get(x), r.s.Frames.Get(y)
 			line := p.Line
 			if again {
-				line -= longStatement
+				end := line
+				if at := len(on) - 1; at >= 0 && r.functions[on[at]] == r.functions[x] {
+					end = max(end, r.s.Frames.Get(on[at]).Line)
+				}
+				line = min(line, end-longStatement)
 			}
 			same := r.functions[x] == r.functions[y] || list && p.File == q.File && p.Name == q.Name
 			return same && q.Line < line
 		}
-		a, b = a[:len(a)-1], b[:len(b)-1]
+		a, b, on = a[:len(a)-1], b[:len(b)-1], on[:max(len(on)-1, 0)]
 	}
 	return false
 }
