@@ -211,7 +211,7 @@ func (d *draft) modulesOf(list *group, name string) (g group, sure bool) {
 		}
 	}
 	if g.outer != nil {
-		if !inList || g.outer.most < g.most {
+		if g.outer.most < g.most || !inList && g.outer.most > g.most {
 			return g, sure && !inList
 		}
 		if g.outer.most > g.most {
@@ -224,12 +224,16 @@ func (d *draft) modulesOf(list *group, name string) (g group, sure bool) {
 	if again {
 		times = g.most
 	}
-	if again || inList || g.loops && strings.Contains(last, "block") {
-		if _, inside := d.nest(&g); len(inside) == 1 && inside[0].most%times == 0 {
-			return inside[0].each(times), false
-		}
+	blocks := strings.Contains(last, "block")
+	if !again && !inList && !blocks {
+		return g, sure
 	}
-	return g, sure && !inList
+	// Modules that have lists may be blocks, or have some each. Those of timm's that have blocks have another name themselves.
+	list, inside := d.nest(&g)
+	if (again || inList || g.loops || d.inCode(&g, timm)) && len(inside) == 1 && inside[0].most%times == 0 {
+		return inside[0].each(times), false
+	}
+	return g, sure && !inList && list == nil
 }
 
 // ofParts takes the turns of code that calls one module of each of some lists for the modules of a name, or one of two lists for the part

@@ -430,14 +430,19 @@ func (r *run) inLists(g *group) bool {
 // these: torchvision's lists of lists are features, of transformers' the way to them is named, and those of timm's that are no blocks
 // are of stages, but for layers, whose blocks it checkpoints itself.
 func (r *run) ofStages(g *group, name string) bool {
-	of := func(models string) bool {
-		return slices.ContainsFunc(g.around, func(id snapshot.FrameID) bool { return strings.HasPrefix(r.file(id), models) })
-	}
 	switch last := lastPart(name); {
-	case of("timm/models/"):
+	case r.inCode(g, timm):
 		return last != "layers"
-	case of("torchvision/models/"):
+	case r.inCode(g, "torchvision/models/"):
 		return last == "features" && r.inLists(g)
 	}
-	return strings.Contains(name, ".") && of("transformers/models/")
+	return strings.Contains(name, ".") && r.inCode(g, "transformers/models/")
+}
+
+// timm is where timm has its models.
+const timm = "timm/models/"
+
+// inCode reports whether the line of a group runs in a library's models.
+func (r *run) inCode(g *group, models string) bool {
+	return slices.ContainsFunc(g.around, func(id snapshot.FrameID) bool { return strings.HasPrefix(r.file(id), models) })
 }
