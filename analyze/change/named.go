@@ -292,6 +292,8 @@ func (d *draft) choose(kept []keeper, c *Change, names []string) (named map[stri
 			named[name] = kept[i : i+1]
 		}
 		return named, guessed
+	case len(names) == 1 && strings.Contains(names[0], ".") && !d.ofOneModule(kept) && !d.ofOneLine(kept) && d.ofOneName(kept):
+		return map[string][]keeper{names[0]: mostOfLine(kept)}, true // a path is of one module
 	case len(names) == 1 && c.wholeLists() && d.ofOneName(kept) && (turn(names[0]) < 0 || d.ofOneLine(kept)):
 		return map[string][]keeper{names[0]: kept}, guessed
 	}
@@ -569,6 +571,16 @@ func (d *draft) ofOneModule(lists []keeper) bool {
 		return k.around[max(d.moduleCall(k.around), 0):]
 	}
 	return !slices.ContainsFunc(lists, func(k keeper) bool { return !slices.Equal(module(&k), module(&lists[0])) })
+}
+
+// mostOfLine are the lists of the line that keeps most.
+func mostOfLine(lists []keeper) []keeper {
+	saved := map[string]int64{}
+	for _, k := range lists {
+		saved[k.line] += k.saved
+	}
+	most := slices.MaxFunc(lists, func(a, b keeper) int { return cmp.Compare(saved[a.line], saved[b.line]) }).line
+	return slices.DeleteFunc(slices.Clone(lists), func(k keeper) bool { return k.line != most })
 }
 
 // ofOneClass reports whether the modules of lists run one function.
