@@ -28,7 +28,7 @@ type offloaded struct {
 func (d *draft) offloadSaved(e *Applied) {
 	for i := range d.passes {
 		p := &d.passes[i]
-		x := &offloading{nodes: nodes{d, p, d.gradient}, e: e, bySize: map[int64][]int32{}, convs: map[int64]bool{}}
+		x := &offloading{nodes: nodes{d, p, d.weighing(p)}, e: e, bySize: map[int64][]int32{}, convs: map[int64]bool{}}
 		x.saved = slices.DeleteFunc(d.savedRows(p), func(row int32) bool { return d.drop[row] })
 		for _, row := range x.saved {
 			x.bySize[d.sizes[row]] = append(x.bySize[d.sizes[row]], row)
@@ -43,6 +43,22 @@ func (d *draft) offloadSaved(e *Applied) {
 		x.bringInput()
 		x.moveGraphs()
 		x.bringWeights(true)
+	}
+}
+
+// weighing gives a function that reports whether a row is the gradient of a parameter, or of one of several uses of it.
+func (d *draft) weighing(p *pass) func(row int32) bool {
+	added := map[int32]bool{}
+	for row := p.rows.from; row < p.rows.to; row++ {
+		if d.gradient(row) {
+			for _, part := range d.addends(row) {
+				added[part] = true
+			}
+		}
+	}
+	return func(row int32) bool {
+		_, part := d.partOf[row]
+		return part || added[row] || d.gradient(row)
 	}
 }
 
