@@ -21,16 +21,25 @@ type reduction struct {
 
 // reductions finds the sums that make the gradients of biases, by the order and the sizes in which the backward pass of a
 // linear layer allocates: the gradient of its input, which grows with the values, that of its weight, and that of its
-// bias, neither of which does. Nothing else tells how many rows there are.
+// bias, neither of which does. Nothing else tells how many rows there are. Of other sums it finds those whose scratch memory
+// is that of a matrix which is there.
 func (m *model) reductions(others []*recording, partners [][]int32) {
 	lives := m.Timeline.Lives
 	constant := func(row int) bool { return isConstant(m.laws[m.of[row]]) }
 	for row := m.warm; row < len(m.of); row++ {
 		n := lives[row].Requested
-		if !constant(row) || n%4 != 0 || n < 64 || !m.backward(row) || m.isProduct(row) {
+		fixed := constant(row)
+		if n%4 != 0 || n < 64 || m.isProduct(row) {
 			continue
 		}
-		if r := m.sumAt(row, constant); r != nil {
+		var r *reduction
+		if fixed && m.backward(row) {
+			r = m.sumAt(row, constant)
+		}
+		if r == nil && (fixed || len(others) == 0) { // of one recording, a result is taken to grow
+			r = m.sumWith(row, constant)
+		}
+		if r != nil {
 			m.sums = append(m.sums, *r)
 		}
 	}
@@ -102,6 +111,32 @@ func (m *model) firstSum(row, weight int, constant func(row int) bool) *reductio
 		}
 		return &reduction{row: int32(row), event: m.Timeline.Lives[row].Born, columns: n / m.width(row, constant),
 			rows: m.laws[m.of[k]].times(1 / float64(n))}
+	}
+	return nil
+}
+
+// sumWith is the sum that a row is the result of where scratch memory and semaphores for it come next: over the matrix that is there,
+// and was allocated last, of those for which a device takes as much. It is nil where there is none.
+func (m *model) sumWith(row int, constant func(row int) bool) *reduction {
+	const near = 64 // requests
+	lives := m.Timeline.Lives
+	if row+2 >= len(m.of) || constant(row+1) {
+		return nil
+	}
+	n, buffer, semaphores := lives[row].Requested, lives[row+1].Requested, lives[row+2].Requested
+	if buffer <= n || buffer%n != 0 {
+		return nil
+	}
+	for k := row - 1; k >= max(row-near, m.warm); k-- {
+		if constant(k) || lives[k].Requested%n != 0 || !lives[k].LiveAfter(int(lives[row].Born)) {
+			continue
+		}
+		r := reduction{row: int32(row), event: lives[row].Born, columns: n / 4, rows: m.laws[m.of[k]].times(1 / float64(n))}
+		for _, g := range kernel.GPUs(m.categories().Hopper()) {
+			if bytes, of := g.SumBuffer(r.rows.at(m.At), r.columns); bytes == buffer && of == semaphores {
+				return &r
+			}
+		}
 	}
 	return nil
 }
