@@ -109,9 +109,15 @@ func (r *recording) repeats(run, within span, partners []int32) *repeats {
 		if x.all.to += period; x.all.to < run.to || x.all.to-x.all.from < 2*period {
 			continue
 		}
+		alone := make([]bool, period) // by the place in a pass, whether some row has no partner
+		places := 0
 		for row := x.all.from; row < x.all.to; row++ {
 			of := span{row, row}
 			for of.to < x.all.to && partners[of.to] < 0 {
+				if place := (of.to - x.all.from) % period; !alone[place] {
+					alone[place] = true
+					places++
+				}
 				of.to++
 			}
 			n := of.to - of.from
@@ -120,7 +126,8 @@ func (r *recording) repeats(run, within span, partners []int32) *repeats {
 			}
 			row = max(row, of.to)
 		}
-		if x.alone%period == 0 && x.alone+period <= x.all.to-x.all.from {
+		// Where all passes have a few rows more, as for the scratch memory of large sums, there are no more passes.
+		if x.alone%period == 0 && x.alone+period <= x.all.to-x.all.from && 2*places > period {
 			return &x
 		}
 	}
