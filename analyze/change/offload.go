@@ -9,12 +9,12 @@ import (
 // (torch.autograd.graph.save_on_cpu): each has a copy of its own of what several of them save.
 type offloading struct {
 	nodes
-	e        *Applied
-	saved    []int32
-	bySize   map[int64][]int32 // what is saved, by the requested size, and in the order of ends
-	convs    map[int64]bool    // requested sizes of the results of convolutions
-	products []offloaded
-	ends     []int32 // of products, in order
+	e       *Applied
+	saved   []int32
+	bySize  map[int64][]int32 // what is saved, by the requested size, and in the order of ends
+	convs   map[int64]bool    // requested sizes of the results of convolutions
+	brought []offloaded
+	ends    []int32 // of these products, in order
 }
 
 // offloaded is a product whose node brings its weight back behind its input, or before it: a node unpacks what it saved in the order
@@ -78,7 +78,7 @@ func (x *offloading) moveSaved() {
 		}
 	}
 	var products []product
-	for _, n := range x.products {
+	for _, n := range x.brought {
 		products = append(products, n.product)
 	}
 	uses, held := x.usesOf(products, x.saved), x.held(x.p)
@@ -255,7 +255,7 @@ func (x *offloading) findProducts() {
 		if !conv {
 			to = x.silent(max(row, given), to)
 		}
-		x.products = append(x.products, offloaded{
+		x.brought = append(x.brought, offloaded{
 			product{span{node.from + 1, to}, row, x.sizes[given]}, conv || x.biasIn(node)})
 		x.ends = append(x.ends, to)
 	}
@@ -284,9 +284,8 @@ func (x *offloading) normalizes(row int32, node span) bool {
 
 // biasIn reports whether a node makes the gradient of a bias, too.
 func (x *offloading) biasIn(node span) bool {
-	last := x.lastBefore(node.to + 1)
-	for row := max(last-longNode, 0); row <= last; row++ {
-		if born := x.t.Lives[row].Born; born > node.from && x.gradient(row) && x.bias(row, node) {
+	for row := x.lastBefore(node.to + 1); row >= 0 && x.t.Lives[row].Born > node.from; row-- {
+		if x.gradient(row) && x.bias(row, node) {
 			return true
 		}
 	}
@@ -319,7 +318,7 @@ func (x *offloading) silent(last, over int32) int32 {
 
 // bringWeights brings back the weights of products whose nodes unpack these last, or those of the others.
 func (x *offloading) bringWeights(last bool) {
-	for _, n := range x.products {
+	for _, n := range x.brought {
 		if n.weightLast == last {
 			x.bring(n.gradient, n.from, x.unpacked(n.to))
 		}
