@@ -40,6 +40,7 @@ func (d *draft) offloadSaved(e *Applied) {
 		x.bringWeights(false)
 		x.moveSaved()
 		x.bringScaled()
+		x.bringFactors()
 		x.bringInput()
 		x.moveGraphs()
 		x.bringWeights(true)
@@ -192,12 +193,79 @@ func (x *offloading) bringScaled() {
 		if x.overBefore(other.Born) != begin || x.end(row) > over && x.end(row+1) > over {
 			continue
 		}
-		rows := x.bySize[x.sizes[row]]
-		next, _ := slices.BinarySearchFunc(rows, l.Born, func(of, event int32) int { return cmp.Compare(x.end(of), event+1) })
-		if next < len(rows) && x.before(x.end(rows[next])) > begin {
-			x.bring(rows[next], begin+1, over)
+		if rows := x.goesAfter(x.sizes[row], l.Born); len(rows) > 0 && x.before(x.end(rows[0])) > begin {
+			x.bring(rows[0], begin+1, over)
 		}
 	}
+}
+
+// bringFactors brings back what the node of a product of two reads, whose gradients it makes, where it lets go of one alone: the other
+// is mostly the result of an activation function, whose node lets go of it later.
+func (x *offloading) bringFactors() {
+	const small, two = 4096, 2 // bytes, and rows
+	from := x.lastBefore(x.p.begin) + 1
+	for from < x.p.rows.to {
+		begin, to := x.overBefore(x.t.Lives[from].Born), from+1
+		for to < x.p.rows.to && x.overBefore(x.t.Lives[to].Born) == begin {
+			to++
+		}
+		last, over := x.t.Lives[to-1].Born, x.p.stop
+		if int(to) < len(x.t.Lives) {
+			over = min(over, x.t.Lives[to].Born)
+		}
+		var made []int64 // sizes
+		weighs := false
+		for row := from; row < to; row++ {
+			weighs = weighs || x.gradient(row)
+			if x.sizes[row] >= small && x.end(row) > over && !x.works(row) {
+				made = append(made, x.sizes[row])
+			}
+		}
+		if from = to; weighs || len(made) != two {
+			continue
+		}
+		gone, other := x.letGo(made[0], last, over), x.letGo(made[1], last, over)
+		switch {
+		case made[0] == made[1] && gone == 1, gone > 0 && other == 0:
+			x.bringNext(made[1], begin+1, last, over)
+		case other > 0 && gone == 0:
+			x.bringNext(made[0], begin+1, last, over)
+		}
+	}
+}
+
+// goesAfter are the rows of a size that are saved and let go of after an event, in that order.
+func (x *offloading) goesAfter(size int64, event int32) []int32 {
+	rows := x.bySize[size]
+	i, _ := slices.BinarySearchFunc(rows, event, func(of, event int32) int { return cmp.Compare(x.end(of), event+1) })
+	return rows[i:]
+}
+
+// letGo counts the rows of a size that are let go of between two events.
+func (x *offloading) letGo(size int64, from, to int32) (n int) {
+	for _, row := range x.goesAfter(size, from) {
+		if x.end(row) >= to {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// bringNext brings the row of a size back that is let go of next after an event, for a node before that, unless it is a part of a larger
+// one that goes earlier, as of a result that is split.
+func (x *offloading) bringNext(size int64, from, to, over int32) {
+	const parts = 4
+	rows := x.goesAfter(size, over)
+	if len(rows) == 0 || x.before(x.end(rows[0])) < to {
+		return
+	}
+	for n := int64(2); n <= parts; n++ {
+		if of := x.goesAfter(n*size, over); len(of) > 0 && x.end(of[0]) < x.end(rows[0]) {
+			return
+		}
+	}
+	x.bring(rows[0], from, to)
 }
 
 // bringInput brings back what a pass is given, for the node of the first product: it is no less saved for being there anyway.
