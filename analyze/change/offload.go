@@ -166,7 +166,7 @@ func (x *offloading) bringLogarithms(row, from int32) {
 func (x *offloading) bringPooled(k int, from, to int32) {
 	indices := x.saved[k]
 	made := x.operation(indices)
-	if !x.pools(indices) || x.t.Lives[indices].Requested != made.most {
+	if !x.indexes(indices) {
 		return
 	}
 	for _, row := range slices.Backward(x.saved[:k]) {

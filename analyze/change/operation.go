@@ -77,6 +77,12 @@ func (r *run) pools(row int32) bool {
 	return len(own) > 0 && strings.Contains(r.name(own[0]), "max_pool")
 }
 
+// indexes reports whether a row is of the indices of a max_pool, which have 64 bits each whatever the type of its result is
+// (aten/src/ATen/native/cuda/DilatedMaxPool2d.cu).
+func (r *run) indexes(row int32) bool {
+	return r.pools(row) && r.t.Lives[row].Requested == r.operation(row).most && r.operation(row).most > r.operation(row).least
+}
+
 // saving is how an operation saved a row: saver is the last row of it, as far as that is seen, -1 for none. It saved several where
 // its own result is among them.
 type saving struct {
