@@ -13,12 +13,13 @@ import (
 // bits these casts allocate nothing.
 type norm struct {
 	square, scale, scaled, out int32 // rows: of the squares, their root's reciprocal, its product with the input, the result
+	file                       string
 }
 
 // norms finds the calls of norms on the way to the loss of a pass: by the sizes of what the code of one module makes, from
 // its first allocation on: squares, two to four statistics of a row each, and twice the size of the squares.
 func (d *draft) norms(p *pass) []norm {
-	const least, statistics = 4096, 32
+	const least, statistics, element = 4096, 32, 4
 	var out []norm
 	last := int32(-1)
 	for row := p.rows.from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
@@ -41,9 +42,13 @@ func (d *draft) norms(p *pass) []norm {
 		if !within() || d.t.Lives[k].Requested != l.Requested {
 			continue
 		}
+		scaled := k
 		k++
+		if within() && d.t.Lives[k].Requested == l.Requested/small*element {
+			k++ // one more than the weight, as Gemma's norms weigh by
+		}
 		if within() && d.t.Lives[k].Requested == l.Requested {
-			out = append(out, norm{row, k - 2, k - 1, k})
+			out = append(out, norm{row, scaled - 1, scaled, k, d.file(d.stack(l.Stack)[0])})
 		}
 	}
 	return out
@@ -109,12 +114,18 @@ func (d *draft) castNorms(p *pass, wide map[int32]bool) {
 		x := d.inputOf(p, n, end)
 		if x >= 0 {
 			end = d.end(x)
-			d.until(x, d.leaves(x))
+			if !frames.ScalesGiven(n.file) {
+				d.until(x, d.leaves(x))
+			}
 		}
 		born := d.t.Lives[n.out].Born
 		d.add(n.scaled, d.t.Lives[n.square].Born, end)
-		d.add(n.scaled, born, over).parts = 2
-		d.until(n.scaled, born)
+		if frames.WeighsWide(n.file) {
+			d.add(n.out, born, born)
+		} else {
+			d.add(n.scaled, born, over).parts = 2
+			d.until(n.scaled, born)
+		}
 		from := over
 		if over < p.begin { // its weight is frozen, and nothing tells where its backward begins
 			from = max(p.begin, end-ofNorm)

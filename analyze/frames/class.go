@@ -262,15 +262,35 @@ func containsAny(s string, parts ...string) bool {
 
 // upcastsSoft reports whether a function of transformers' models, by its file, gives its softmax 32 bits.
 func upcastsSoft(file, name string) bool {
-	rest, ok := strings.CutPrefix(file, "transformers/models/")
-	model, _, _ := strings.Cut(rest, "/")
+	m := model(file)
 	if name == "forward" {
-		return ok && in(softInForward, model)
+		return in(softInForward, m)
 	}
-	return ok && name == "eager_attention_forward" && !in(softAsGiven, model)
+	return m != "" && name == "eager_attention_forward" && !in(softAsGiven, m)
 }
 
+// model is the folder of a model of transformers that a file is in, "" for others.
+func model(file string) string {
+	rest, ok := strings.CutPrefix(file, "transformers/models/")
+	if !ok {
+		return ""
+	}
+	of, _, _ := strings.Cut(rest, "/")
+	return of
+}
+
+// WeighsWide reports whether norms by root mean squares of a model of transformers, by its file from that folder on, weigh in 32 bits what
+// they go back to 16 with, as Gemma's and OLMo 2's do.
+func WeighsWide(file string) bool { return in(weighsWide, model(file)) }
+
+// ScalesGiven reports whether such norms scale what they are given, not the copy of 32 bits that they square, as T5's do.
+func ScalesGiven(file string) bool { return in(scalesGiven, model(file)) }
+
 const (
+	// weighsWide and scalesGiven are models of transformers by how their norms compute (transformers 5).
+	weighsWide = " afmoe cohere cohere2 embedding_gemma2 flex_olmo gemma gemma2 gemma3 gemma3n gemma4 gpt_oss helium moshi nemotron_h " +
+		"olmo2 olmo3 olmo_hybrid qwen3_5 qwen3_5_moe qwen3_next recurrent_gemma t5gemma t5gemma2 vaultgemma "
+	scalesGiven = " cpmant idefics kosmos2_5 longt5 mt5 pix2struct pop2piano switch_transformers t5 udop umt5 "
 	// softInForward are models of transformers whose attention computes its softmax itself, in 32 bits (transformers 5).
 	softInForward = " bloom flaubert layoutlmv2 longformer mpt sam sam_hq xlm "
 	// softAsGiven are models whose eager attention leaves its softmax the type that it is given.

@@ -265,3 +265,21 @@ func TestCallsLeftOut(t *testing.T) {
 		}
 	}
 }
+
+// TestNorms tells models of transformers by how their norms by root mean squares compute.
+func TestNorms(t *testing.T) {
+	const models = "transformers/models/"
+	for _, c := range []struct {
+		file         string
+		wide, scales bool
+	}{
+		{models + "llama/modeling_llama.py", false, false},
+		{models + "gemma2/modeling_gemma2.py", true, false},
+		{models + "t5/modeling_t5.py", false, true},
+		{"gemma2/modeling_gemma2.py", false, false},
+	} {
+		if wide, scales := frames.WeighsWide(c.file), frames.ScalesGiven(c.file); wide != c.wide || scales != c.scales {
+			t.Errorf("%s: weighs in 32 bits %v, scales what it is given %v, want %v and %v", c.file, wide, scales, c.wide, c.scales)
+		}
+	}
+}
