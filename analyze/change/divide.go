@@ -336,6 +336,9 @@ func (r *run) loopOf(p *pass) int32 {
 			from = row + 1
 		}
 	}
+	if from > p.rows.from && int(until) < len(r.t.Lives) {
+		from = r.overWith(from-1, until)
+	}
 	for row := from; row < p.rows.to; row++ {
 		if r.phase(row) == inProgram {
 			return r.t.Lives[row].Born
@@ -344,19 +347,52 @@ func (r *run) loopOf(p *pass) int32 {
 	return p.begin
 }
 
-// findOften finds the calls of modules that at least half of the passes have, as those of two networks that are trained in turn.
+// overWith is the row behind one that a module makes which is first not made by the same call of the program's own, as of a function
+// that computes what a loss needs of what the module gives, and up to one that a module makes in another call.
+func (r *run) overWith(row, until int32) int32 {
+	own, other := r.outside(r.stack(r.code(row))), r.outside(r.stack(r.code(until)))
+	same := 0 // frames around both
+	for same < min(len(own), len(other)) && own[len(own)-1-same] == other[len(other)-1-same] {
+		same++
+	}
+	if row++; same == len(own) {
+		return row
+	}
+	call := own[len(own)-1-same:]
+	for row < until {
+		stack := r.stack(r.code(row))
+		if len(stack) < len(call) || !slices.Equal(stack[len(stack)-len(call):], call) {
+			break
+		}
+		row++
+	}
+	return row
+}
+
+// findOften finds the calls of modules that most of the passes have that go back through the same one last: two networks that are trained in
+// turn have passes of their own, while what generates before several updates, or evaluates behind some, is of few of one network's.
 func (r *run) findOften() {
+	type turn struct{ last, around int32 } // by numbers of the frames around
 	r.often = map[int32]bool{}
-	in, last := map[int32]int{}, map[int32]int{} // by the number of the frames around, how many passes, and 1 + the last
+	all, in := map[int32]int{}, map[turn]int{}
 	for i := range r.passes {
 		p := &r.passes[i]
+		calls, last := map[int32]bool{}, int32(0)
 		for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row++ {
-			if around := r.around[r.code(row)]; around != 0 && last[around] <= i {
-				in[around]++
-				last[around] = i + 1
-				r.often[around] = 2*in[around] >= len(r.passes)
+			if around := r.around[r.code(row)]; around != 0 {
+				calls[around] = true
+				if r.saved(p, row) {
+					last = around
+				}
 			}
 		}
+		all[last]++
+		for around := range calls {
+			in[turn{last, around}]++
+		}
+	}
+	for t, n := range in {
+		r.often[t.around] = r.often[t.around] || 2*n > all[t.last]
 	}
 }
 

@@ -30,7 +30,7 @@ type run struct {
 	alike     []snapshot.StackID   // by stack, the first with the same frames of Python
 	insides   []snapshot.StackID   // by stack, see findInsides
 	around    []int32              // by stack, the number of the frames around the outermost call of a module, 0 for no call
-	often     map[int32]bool       // by number in around, whether at least half of the passes have that call
+	often     map[int32]bool       // by number in around, whether most passes of a network have that call
 	phases    []phase              // by stack
 	reweighs  []bool               // by stack, whether it makes weights of parameters that it is given
 	trains    bool
