@@ -93,6 +93,7 @@ const (
 	EndsWithStep   AssumptionKind = "ends_with_step"  // what leaks is not needed behind its step
 	TrainsAlone    AssumptionKind = "trains_alone"    // modules are checkpointed while the model trains, not in an evaluation
 	EvaluatesToo   AssumptionKind = "evaluates_too"   // modules are checkpointed in an evaluation, too
+	FoundSteps     AssumptionKind = "found_steps"     // steps are those of the loop that was found, not of one before it
 	BoundAgain     AssumptionKind = "bound_again"     // a variable of the loop keeps the last of it until it is bound again
 )
 

@@ -454,13 +454,26 @@ func (r *run) caller(stack []snapshot.FrameID, at int) int {
 	return -1
 }
 
-// freeAt lets go of what code at a line got when a step ends.
+// freeAt lets go of what code at a line got when a step ends. Where as many passes lie before the loop that was found, as those of a first
+// phase, the step may be meant of those.
 func (d *draft) freeAt(where *place, step int, e *Applied) {
 	last := int32(d.steps.Steps[step].Last)
-	for row := range d.t.Lives {
+	sooner := int32(-1)
+	if next := step + 1; next < len(d.passes) && int(d.passes[step].end) <= d.steps.Steps[0].First {
+		sooner = d.passes[next].first - 1
+	}
+	for row := range d.rows() {
 		l := &d.t.Lives[row]
-		if where.depth(l.Stack) >= 0 && l.Born <= last && d.until(int32(row), last) {
-			e.count(d.run, int32(row))
+		if where.depth(l.Stack) < 0 || l.Born > last {
+			continue
+		}
+		before := l.Born <= sooner && sooner < d.last(row) && !d.stands(row)
+		if d.until(row, last) {
+			e.count(d.run, row)
+		}
+		if before {
+			e.mayEnd(row, d.ends[row], sooner)
+			e.assumeOnce(FoundSteps)
 		}
 	}
 }

@@ -335,7 +335,8 @@ func (d *draft) eightBit(e *Applied) {
 	}
 }
 
-// offloadState keeps the optimizer's state in the host's memory, and steps there.
+// offloadState keeps the optimizer's state in the host's memory, and steps there. Gradients stay for as long as recorded, as torchao's
+// CPUOffloadOptimizer has it by default; others let go of them when they are copied, as DeepSpeed does.
 func (d *draft) offloadState(e *Applied) {
 	for row := range d.t.Lives {
 		if d.is(int32(row), category.OptimizerState) {
@@ -348,9 +349,17 @@ func (d *draft) offloadState(e *Applied) {
 			d.dropAll(&u, e)
 		}
 	}
+	next := 0 // in d.calls, the one that steps next
 	for row := range d.rows() {
-		if d.gradient(row) {
-			e.moved += 2 * d.sizes[row] // down, and the parameter up
+		if !d.gradient(row) {
+			continue
+		}
+		e.moved += 2 * d.sizes[row] // down, and the parameter up
+		for next < len(d.calls) && d.calls[next].first < d.t.Lives[row].Born {
+			next++
+		}
+		if next < len(d.calls) && d.calls[next].first < d.last(row) {
+			e.mayEnd(row, d.ends[row], d.calls[next].first)
 		}
 	}
 }

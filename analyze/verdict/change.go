@@ -304,7 +304,9 @@ func assumed(a *change.Assumption) string {
 		return "State is kept as bitsandbytes does: 8 bits for an element and a scale for 256, but 32 bits for parameters with fewer " +
 			"than 4096."
 	case change.StepsOnCPU:
-		return "The optimizer runs on the CPU: gradients go there, and parameters come back."
+		return "The optimizer runs on the CPU: gradients are copied there, and stay as long as recorded; parameters come back."
+	case change.FoundSteps:
+		return "Steps are counted in the loop that was found, not with passes before it."
 	}
 	return "What leaks is not needed after its step."
 }
