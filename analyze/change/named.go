@@ -94,6 +94,9 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		named, guess = d.chooseTogether(kept, c, names), true
 	}
 	if named == nil {
+		named, guess = d.numbered(d.within(kept), c, names), true
+	}
+	if len(named) == 0 {
 		return nil, d.ambiguous(c, kept)
 	}
 	guessed = guessed || guess
@@ -310,6 +313,21 @@ func (d *draft) chooseTogether(kept []keeper, c *Change, names []string) map[str
 		}
 	}
 	return named
+}
+
+// within are the lists in modules that a line calls several of, or one several times, as a network is given two views of an image: what is
+// numbered there is in each call.
+func (d *draft) within(kept []keeper) (out []keeper) {
+	for i := range kept {
+		k := &kept[i].group
+		for _, in := range d.keeping(d.calledIn(k, true, d.contains)) {
+			if in.list && in.most%k.most == 0 && k.has(in.calls[0].rows[0]) {
+				in.group = in.each(k.most)
+				out = append(out, in)
+			}
+		}
+	}
+	return out
 }
 
 // comesAgain reports whether the modules of a group are one, which a pass calls several times: most gradients are added to of those whose
