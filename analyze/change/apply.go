@@ -238,6 +238,7 @@ func (d *draft) applyType(c *Change, a *Applied, refuse refusal) error {
 			own := use == category.Activation || use == category.AutogradSaved || d.phase(row) == inBackward && !d.gradient(row)
 			return half[row] || of(row) && !(own && d.passOf(d.t.Lives[row].Born) != nil)
 		}, a)
+		d.flash(func(row int32) bool { return half[row] })
 		a.assume(Autocast)
 		if !d.hasOperators() {
 			a.assume(PythonAlone)
@@ -252,6 +253,7 @@ func (d *draft) applyType(c *Change, a *Applied, refuse refusal) error {
 		}
 		a.recast = d.recast(wide)
 		d.narrow(func(row int32) bool { return !wide[row] && of(row) }, a)
+		d.flash(of)
 		if len(wide) > 0 {
 			a.assume(Casts)
 		}

@@ -1,0 +1,143 @@
+package change
+
+import (
+	"math"
+	"slices"
+
+	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/snapshot"
+)
+
+// Attention of 32 bits is computed by the memory-efficient kernel, whose result lies by batches, tokens and heads
+// (aten/src/ATen/native/transformers/cuda/attention.cu: _efficient_attention_forward), that of 16 bits which is given no
+// mask by the flash kernel (sdp_utils.cpp: use_flash_attention), whose result lies as its queries do
+// (flash_attn/flash_api.cpp: mha_fwd). That decides whether what puts the heads together again behind it copies the result.
+
+// flash has attention that has 16 bits now, as a filter of its results says, be computed by the flash kernel.
+func (d *draft) flash(narrow func(row int32) bool) {
+	for i := range d.passes {
+		p := &d.passes[i]
+		squares := d.squares(p)
+		for out := p.rows.from; out < p.rows.to && d.t.Lives[out].Born < p.begin; out++ {
+			if d.drop[out] || !narrow(out) || !d.attends(p, out) || d.isMasked(out, squares) {
+				continue
+			}
+			switch merged := d.operation(out).to; {
+			case !d.inMultiHead(out):
+				if d.byHeads(out) {
+					d.copyMerged(out, merged)
+				}
+			case d.inMultiHead(merged) && d.t.Lives[merged].Requested == d.t.Lives[out].Requested:
+				// Its queries lie by tokens, batches and heads, as it puts these together.
+				d.drop[merged] = true
+				d.added = slices.DeleteFunc(d.added, func(x extra) bool { return x.Like == merged })
+			}
+		}
+	}
+}
+
+// inMultiHead reports whether torch's own function of attention with several heads makes a row itself.
+func (r *run) inMultiHead(row int32) bool {
+	own := r.stack(r.code(row))
+	return len(own) > 0 && frames.Of(r.s, own[0]).IsLibrary() && r.name(own[0]) == "multi_head_attention_forward"
+}
+
+// attends reports whether a row is a result of attention that a pass goes back through: behind it statistics of each token and
+// head lie, and before it nothing is made, as it would be of most masks, but numbers, as the seed is without dropout.
+func (r *run) attends(p *pass, out int32) bool {
+	const least, most = 4, 512 // elements of a head
+	o := r.operation(out)
+	from := o.from
+	for from < out && r.t.Lives[from].Requested <= number {
+		from++
+	}
+	if from != out || o.to != out+2 || int(o.to) >= len(r.t.Lives) || !r.saved(p, out) || !r.saved(p, out+1) ||
+		!r.inMultiHead(out) && r.operator(out).Ruled != "scaled_dot_product_attention" {
+		return false
+	}
+	n, statistics := r.t.Lives[out].Requested, r.t.Lives[out+1].Requested
+	return statistics*least <= n && n <= statistics*most && !r.worksIn(out+1) && !r.scratch(out+1)
+}
+
+// square is a row that may be a mask of 32 bits of all tokens with each other, of so many.
+type square struct {
+	row    int32
+	tokens int64
+}
+
+// squares are those up to the end of a pass, in the order of birth.
+func (r *run) squares(p *pass) (out []square) {
+	for row := range p.rows.to {
+		n := r.t.Lives[row].Requested / 4
+		side := int64(math.Sqrt(float64(n)))
+		if side > 1 && 4*side*side == r.t.Lives[row].Requested && !r.worksIn(row) && !r.scratch(row) {
+			out = append(out, square{row, side})
+		}
+	}
+	return out
+}
+
+// isMasked reports whether attention may be given a mask: torch makes one of another right before, or one is there of as many
+// tokens as the statistics are of, which the kernel has for a multiple of 32 of them, if heads have a multiple of 8 elements.
+// Torch's own stacks of layers look whether a mask is causal, and have the kernel know that instead
+// (torch/nn/modules/transformer.py: _detect_is_causal_mask).
+func (r *run) isMasked(out int32, squares []square) bool {
+	const tile, of = 32, 8
+	stack := r.stack(r.code(out))
+	for row := out - 1; row >= 0 && r.inMultiHead(out); row-- { // of the same call
+		own := r.stack(r.code(row))
+		if len(own) < len(stack) || !slices.Equal(own[len(own)-len(stack)+1:], stack[1:]) {
+			break
+		}
+		canonical := func(id snapshot.FrameID) bool { return r.name(id) == "_canonical_mask" }
+		if r.inMultiHead(row) && r.t.Lives[row].Requested > number || slices.ContainsFunc(own, canonical) {
+			return true
+		}
+	}
+	n, statistics := r.t.Lives[out].Requested, r.t.Lives[out+1].Requested
+	return !r.inStack(stack) && slices.ContainsFunc(squares, func(s square) bool {
+		whole := (s.tokens + tile - 1) / tile * tile
+		head := n * whole / (statistics * s.tokens) // elements
+		return s.row < out && r.end(s.row) > r.t.Lives[out].Born && head%of == 0 && head*statistics*s.tokens == n*whole
+	})
+}
+
+// inStack reports whether code runs in a layer of one of torch's own encoders or decoders.
+func (r *run) inStack(stack []snapshot.FrameID) bool {
+	forwards := 0
+	for _, id := range stack {
+		if r.file(id) == "torch/nn/modules/transformer.py" && r.name(id) == "forward" {
+			forwards++
+		}
+	}
+	return forwards > 1
+}
+
+// byHeads reports whether C++ tells that the queries of attention lie by batches, heads and tokens: they were copied to lie
+// so, or are what a norm made, which lies so whatever it is given.
+func (r *run) byHeads(out int32) bool {
+	const far = 64 // rows
+	queries := int32(-1)
+	for row := out - 1; row >= max(out-far, 0); row-- {
+		if s := r.savedBy(row).saver; s == out || s == out+1 {
+			queries = row
+		}
+	}
+	if queries < 0 || r.t.Lives[queries].Requested != r.t.Lives[out].Requested {
+		return false
+	}
+	by := r.operator(queries).Name
+	return by == "contiguous" || by == "layer_norm"
+}
+
+// copyMerged has the result of attention be copied where the heads are put together, right before a row. The product behind
+// keeps the copy, and goes back right before attention does.
+func (d *draft) copyMerged(out, before int32) {
+	end := d.last(out)
+	if end == d.end(out) {
+		end = d.before(end)
+	}
+	again := slices.DeleteFunc(slices.Clone(d.added), func(x extra) bool { return x.Like != out })
+	d.add(out, d.t.Lives[before].Born, end)
+	d.added = append(d.added, again...)
+}
