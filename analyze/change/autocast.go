@@ -63,6 +63,7 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 		} else {
 			x.types()
 		}
+		x.copyWidened()
 		left = x.goOn(left)
 		x.weighOwn()
 		left = append(left, x.castGiven()...)
@@ -153,6 +154,7 @@ type autocast struct {
 	matrices     []int32        // large parameters
 	weights      map[int64]int  // by size, how many gradients of parameters a pass makes at most
 	needs        []int32        // what backward needs, see savedRows
+	widened      []widened      // see copyWidened
 	// sums are gradients of parameters by what was added up for them, and summed all that was for each, see addUps.
 	sums     map[int32]int32
 	summed   map[int32][]int32
@@ -162,6 +164,9 @@ type autocast struct {
 	weighed map[int32]int32
 	given   map[int32]int32 // what products are given a copy of, by the rows of these, of all passes
 }
+
+// widened is a row of 16 bits that an operator is given that computes in 32, and its result.
+type widened struct{ given, result int32 }
 
 // product16 is the result of a product of matrices, or a convolution.
 type product16 struct {
@@ -207,6 +212,9 @@ func (x *autocast) types() {
 		case of == frames.Full:
 			half = false
 			x.own[row] = strings.Contains(name, "softm")
+			if frames.IsPower(name) && !other && x.narrow[last] && !norms[row] {
+				x.widened = append(x.widened, widened{last, row})
+			}
 		case norms[row]:
 			half = false
 		case powers[row] > 0:
@@ -455,6 +463,28 @@ func (d *draft) results(p *pass) (out []int32) {
 		}
 	}
 	return out
+}
+
+// copyWidened has operators of 32 bits make a copy of what has 16, which those that save what they are given keep, and others, as
+// softmaxes, have until they are done. What norms do castGiven knows, and of what one operator alone saves; what losses do castLosses.
+func (x *autocast) copyWidened() {
+	for _, w := range x.widened {
+		o := x.operator(w.result)
+		if x.normed[w.given] || o.Widens() || strings.HasSuffix(o.Ruled, "_norm") || x.wide[w.result] {
+			continue
+		}
+		born, end := x.t.Lives[w.result].Born, x.t.Lives[w.result].Born
+		if !o.SavesResult() && x.saved(x.pass, w.given) {
+			gone := x.end(w.given)
+			if again, ok := x.remade[w.result]; !ok {
+				end = gone
+			} else if again.event >= 0 && again.event < gone {
+				made := x.add(w.given, again.event, gone)
+				made.Turn, made.bytes = again.turn-1, x.sizes[w.given]
+			}
+		}
+		x.add(w.given, born, end).bytes = x.sizes[w.given]
+	}
 }
 
 // castAt has a node make a gradient in 16 bits, of which 32 are made when it is over, at an event, and has let go of what it had; or the

@@ -20,8 +20,6 @@ type told struct {
 	took   int                        // the place in made of what an operator took last, -1 for nothing
 	sums   map[int64]bool             // by size, whether the last sum with what went around some operators has 16 bits
 	paired map[snapshot.StackID]value // by code, what an operator of two made last
-	// widened are rows of 16 bits that an operator is given that computes in 32, and its result.
-	widened []widened
 	// besides are gradients that backward makes for operators that are no products: of parameters, and of what has a smaller shape than
 	// what it is added to or multiplied with.
 	besides []int32
@@ -33,8 +31,6 @@ type value struct {
 	half  bool
 	taken bool
 }
-
-type widened struct{ given, result int32 }
 
 const (
 	farAway  = 4096 // places in alive
@@ -70,7 +66,6 @@ func (x *autocast) typesTold() {
 			x.narrow[row] = o.Precision != frames.Full
 		}
 	}
-	t.copyWidened()
 }
 
 // findBesides finds them, but for those of biases, which products make.
@@ -474,28 +469,6 @@ func (t *told) isParameter(grad int32) bool {
 	}
 	n := t.size(grad)
 	return !t.weights16 && n > number && (len(t.parameters) == 0 || t.parameters[n])
-}
-
-// copyWidened has operators of 32 bits make a copy of what has 16, which those that save what they are given keep, and others, as
-// softmaxes, have until they are done. What norms do castGiven knows, and of what one operator alone saves; what losses do castLosses.
-func (t *told) copyWidened() {
-	for _, w := range t.widened {
-		o := t.operator(w.result)
-		if t.normed[w.given] || o.Widens() || strings.HasSuffix(o.Ruled, "_norm") || t.wide[w.result] {
-			continue
-		}
-		born, end := t.t.Lives[w.result].Born, t.t.Lives[w.result].Born
-		if !o.SavesResult() && t.saved(t.pass, w.given) {
-			gone := t.end(w.given)
-			if again, ok := t.remade[w.result]; !ok {
-				end = gone
-			} else if again.event >= 0 && again.event < gone {
-				made := t.add(w.given, again.event, gone)
-				made.Turn, made.bytes = again.turn-1, t.sizes[w.given]
-			}
-		}
-		t.add(w.given, born, end).bytes = t.sizes[w.given]
-	}
 }
 
 // nodeAt is the node that lets go of something at an event, the zero value where C++ does not tell.

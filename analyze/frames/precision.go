@@ -22,6 +22,10 @@ const (
 // turns finds functions of programs that turn pairs of elements by their places (rotary embeddings): sines and cosines have 32 bits.
 var turns = regexp.MustCompile(`(?i)rotary|(^|_)rope(_|$)`)
 
+// IsPower reports whether a function of Tensor's makes powers, by its name: of its operators the only one that is wrapped without a
+// function of its own (torch/_tensor.py: __pow__).
+func IsPower(name string) bool { return name == "wrapped" }
+
 // Turns reports whether a function turns pairs of elements by their places, by its name.
 func Turns(name string) bool { return turns.MatchString(name) }
 
@@ -44,7 +48,7 @@ func PrecisionOf(file, name string) Precision {
 		return Contracts
 	case (file == "functional.py" || file == "_tensor.py") && name == "norm":
 		return Full
-	case strings.HasPrefix(file, "distributions/"), file == "_tensor.py" && name == "wrapped": // powers
+	case strings.HasPrefix(file, "distributions/"), file == "_tensor.py" && IsPower(name):
 		return Full
 	case file != "nn/functional.py":
 		return AsGiven
