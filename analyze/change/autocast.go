@@ -484,6 +484,27 @@ func (x *autocast) copyWidened() {
 			}
 		}
 		x.add(w.given, born, end).bytes = x.sizes[w.given]
+		if o.Name == "" {
+			x.widenBack(w)
+		}
+	}
+}
+
+// widenBack has the node of an operator of 32 bits, which runs between those that let go of its result and of what it is given, have 32
+// bits, where C++ does not tell it, and what it gives on go over to 16.
+func (x *autocast) widenBack(w widened) {
+	if !x.saved(x.pass, w.result) || !x.saved(x.pass, w.given) {
+		return
+	}
+	begin, over := x.end(w.result), x.before(x.end(w.given))
+	grad := int32(-1)
+	for row := x.lastBefore(begin) + 1; row < x.pass.rows.to && x.t.Lives[row].Born <= over; row++ {
+		if x.t.Lives[row].Requested == x.t.Lives[w.given].Requested && x.phase(row) == inBackward {
+			x.wide[row], grad = true, row
+		}
+	}
+	if grad >= 0 && x.end(grad) > over {
+		x.castAt(grad, over, false)
 	}
 }
 
