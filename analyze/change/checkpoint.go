@@ -183,7 +183,8 @@ func (d *draft) given(c *instance, of *part) []int32 {
 	begins, over := d.t.Lives[c.rows[0]].Born, d.returned(c.rows[len(c.rows)-1])
 	for row := c.rows[0] - 1; row >= max(c.rows[0]-far, c.pass.rows.from); row-- {
 		switch end := d.end(row); {
-		case d.phase(row) != inProgram || d.drop[row] || end <= begins || d.byproduct(row) || d.sizes[row]*small < d.sizes[c.rows[0]]:
+		case d.phase(row) != inProgram || d.drop[row] || end <= begins || d.byproduct(row) && !d.resultOfProduct(row) ||
+			d.sizes[row]*small < d.sizes[c.rows[0]]:
 		case d.saved(c.pass, row) && end > of.start && end < of.last:
 			return nil // it is there
 		case end <= over:
@@ -404,8 +405,17 @@ func (d *draft) recompute(c *instance, x *part, weights map[int32]bool, e *Appli
 		}
 		return
 	}
-	// Again, in the order of then, up to the operation that makes the last that backward needs.
+	// Again, in the order of then, up to the operation that makes the last that backward needs, and to the last product, which keeps its
+	// weight and what it is given before it computes anything (torch/utils/checkpoint.py: _StopRecomputationError, as the last is kept).
 	from, to := d.t.Lives[c.rows[0]].Born, d.t.Lives[d.operation(x.saved[len(x.saved)-1]).to-1].Born
+	for _, row := range slices.Backward(c.rows) {
+		if of, _ := d.precision(row); of == frames.Weighs {
+			if before := d.operation(row).from - 1; before >= c.rows[0] {
+				to = max(to, d.t.Lives[before].Born)
+			}
+			break
+		}
+	}
 	at := x.start + 1
 	base := d.turn(at, 2*(to-from)+4)
 	when := func(event int32) int32 { return base + 1 + 2*(event-from) }

@@ -71,6 +71,20 @@ func (r *run) byproduct(row int32) bool {
 	return o.most >= half*n
 }
 
+// resultOfProduct reports whether a product makes a row last but for what it works in: what comes before are copies of what it is given,
+// which may be larger.
+func (r *run) resultOfProduct(row int32) bool {
+	if of, _ := r.precision(row); of != frames.Weighs || r.worksIn(row) {
+		return false
+	}
+	for next := row + 1; next < r.operation(row).to; next++ {
+		if !r.worksIn(next) {
+			return false
+		}
+	}
+	return true
+}
+
 // pools reports whether max_pool makes a row, its result or the indices.
 func (r *run) pools(row int32) bool {
 	own := r.stack(r.code(row))
