@@ -205,8 +205,12 @@ func (x *autocast) types() {
 		case x.ofWeight(row, name):
 			half = true
 		case of == frames.Weighs, of == frames.Half:
-			half = true
-			if weighs := of == frames.Weighs || x.isProduct(row); weighs || other {
+			product, heads := x.isProduct(row), strings.Contains(name, "multi_head_attention")
+			n := len(x.products)
+			if half = !heads || product || !other || n == 0 || x.products[n-1].row != last; !half {
+				break // the mean over heads of what a softmax made
+			}
+			if weighs := of == frames.Weighs || product && !heads; weighs || product || other {
 				x.products = append(x.products, product16{row, weighs})
 			}
 		case of == frames.Full:

@@ -23,7 +23,7 @@ func (x *autocast) castGiven() (left []product16) {
 	trained := map[int]bool{}      // products
 	inCells := x.castCells()       // products, by row
 	copies := map[remadeCopy]int{} // of weights, 1 + their place in added
-	for _, row := range x.needs {
+	for i, row := range x.needs {
 		for next < len(x.products) && x.products[next].row <= row {
 			next++
 		}
@@ -41,6 +41,8 @@ func (x *autocast) castGiven() (left []product16) {
 		if node := x.nodeAt(x.end(row)); node.Node != "" {
 			product := node.GivesOn() == frames.Half
 			given, kept = product || given && kept, !product
+		} else if given && kept {
+			given = !x.dropsOut(x.needs[i:], x.products[next].row)
 		}
 		if given {
 			ends = append(ends, node{x.end(row), x.gradientAt(x.end(row))})
@@ -105,6 +107,15 @@ func (x *autocast) castGiven() (left []product16) {
 	}
 	x.castFrozen(trained, floats >= 0)
 	return left
+}
+
+// dropsOut reports whether torch's own attention has the first of some rows go through a dropout before a product, which is
+// given what that makes: another of that size that backward needs.
+func (x *autocast) dropsOut(needs []int32, product int32) bool {
+	k, _ := slices.BinarySearch(needs, product)
+	return x.inMultiHead(product) && slices.ContainsFunc(needs[1:max(k, 1)], func(row int32) bool {
+		return x.t.Lives[row].Requested == x.t.Lives[needs[0]].Requested
+	})
 }
 
 // reachedLater reports whether a later pass goes back through a row, as what is saved before it tells.
