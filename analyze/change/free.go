@@ -62,6 +62,12 @@ func (d *draft) goes(row int32, kept bool) (event int32, depth int) {
 				return d.returned(d.lastIn(at, own, in)), in
 			}
 		}
+		if of, ok := d.skips[row]; ok && of.depth == depth {
+			if d.onLine(of.into, own, depth) { // it is handed on
+				return d.callOver(of.into, own, depth), depth
+			}
+			return d.returned(d.lastIn(at, own, depth)), depth
+		}
 		x := d.readAt(at, d.stack(d.code(at)), depth, true)
 		if x.into >= 0 {
 			if by.saver > x.into && d.onLine(by.saver, own, depth) {

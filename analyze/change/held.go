@@ -349,11 +349,8 @@ func (d *draft) cloneOf(row int32) int32 {
 	default:
 		return -1
 	}
-	lasts := func(other int32) bool {
-		return !d.t.Lives[other].Passing() && !d.worksIn(other) && !d.byproduct(other)
-	}
 	next := row + 1
-	for int(next) < len(d.t.Lives) && !lasts(next) {
+	for int(next) < len(d.t.Lives) && !d.outlasts(next) {
 		next++
 	}
 	n := d.t.Lives[row].Requested
@@ -363,7 +360,7 @@ func (d *draft) cloneOf(row int32) int32 {
 		}
 	}
 	for of := row - 1; of >= max(row-longNode, 0); of-- {
-		if d.t.Lives[of].Requested == n && lasts(of) {
+		if d.t.Lives[of].Requested == n && d.outlasts(of) {
 			if e := d.t.Lives[of].GivenUp(); e < 0 || e >= d.end(row) || d.ends[of] == whatif.AsRecorded {
 				return -1
 			}

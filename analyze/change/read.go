@@ -60,6 +60,7 @@ type run struct {
 	operations  []operation
 	operationAt []int32          // by row, in operations
 	savings     map[int32]saving // by row, see findSavings
+	skips       map[int32]skip   // by row, see findSkips
 }
 
 // phase is what the program did where it allocated.
@@ -106,6 +107,7 @@ func read(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result, uses *ca
 	r.findParts()
 	r.findOperations()
 	r.findSavings()
+	r.findSkips()
 	return r
 }
 
