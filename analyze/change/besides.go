@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // Of what a graph and a variable both hold, as the hidden states that a teacher returns, only the last to let go of it shows. But a
@@ -11,11 +12,14 @@ import (
 // which what a variable has comes late.
 
 // keptByProgram are the rows of code at a place that are held besides by the graph of what modules made in the same call of it, or in
-// those that follow with nothing between: what it returns.
+// those that follow with nothing between: what it returns. In a loop that is each turn's, as each has a graph of its own: it has begun
+// anew where code comes again that modules were called behind.
 func (d *draft) keptByProgram(where *place) map[int32]bool {
 	out := map[int32]bool{}
 	var call []int32
+	turn := map[snapshot.StackID]bool{} // by code of a turn outside of modules, whether such are called behind it
 	over := func() {
+		clear(turn)
 		graph, most := d.graphGone(call)
 		for _, row := range call {
 			if graph < 0 || d.lastBefore(d.end(row)) <= graph {
@@ -31,7 +35,17 @@ func (d *draft) keptByProgram(where *place) map[int32]bool {
 	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
 		switch phase := d.phase(row); {
 		case phase == inNothing:
-		case phase == inProgram && where.depth(d.t.Lives[row].Stack) >= 0:
+		case phase == inProgram && where.depth(d.code(row)) >= 0:
+			if code := d.code(row); d.insides[code] != 0 {
+				for other := range turn {
+					turn[other] = true
+				}
+			} else {
+				if turn[code] {
+					over()
+				}
+				turn[code] = false
+			}
 			call = append(call, row)
 		default:
 			over()
