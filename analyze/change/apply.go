@@ -252,8 +252,9 @@ func (d *draft) applyType(c *Change, a *Applied, refuse refusal) error {
 			a.assume(CastsLoss)
 		}
 		a.recast = d.recast(wide)
-		d.narrow(func(row int32) bool { return !wide[row] && of(row) }, a)
-		d.flash(of)
+		half := func(row int32) bool { return !wide[row] && of(row) }
+		d.narrow(half, a)
+		d.flash(half)
 		if len(wide) > 0 {
 			a.assume(Casts)
 		}
@@ -296,9 +297,12 @@ func (a *Applied) count(r *run, row int32) {
 }
 
 // mayEnd says where a row, which ends at an event now, does if the program does not do what is assumed.
-func (a *Applied) mayEnd(row, now, otherwise int32) {
+func (a *Applied) mayEnd(row, now, otherwise int32) { a.mayEndBut(row, now, now, otherwise) }
+
+// mayEndBut is mayEnd for a row that ends at an event as it is changed so far, or as recorded where it is not.
+func (a *Applied) mayEndBut(row, now, last, otherwise int32) {
 	o := &a.sooner
-	if otherwise > now {
+	if otherwise > last {
 		o = &a.later
 	}
 	if o.ends == nil {

@@ -667,8 +667,10 @@ func (x *autocast) findPiled() {
 		}
 	}
 	for n, rows := range others {
-		for _, row := range rows {
-			x.piled[row] = len(rows) == x.weights[n]
+		if len(rows) == x.weights[n] {
+			for _, row := range rows {
+				x.piled[row] = true
+			}
 		}
 	}
 }

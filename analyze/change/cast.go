@@ -94,7 +94,9 @@ func (d *draft) cast(losses bool) (wide map[int32]bool, likely int64) {
 		d.castSoftmaxes(p, wide)
 		d.castNorms(p, wide)
 		for row := p.rows.from; row < p.rows.to; row++ {
-			wide[row] = wide[row] || d.indexes(row)
+			if d.indexes(row) {
+				wide[row] = true
+			}
 		}
 	}
 	return wide, likely

@@ -85,13 +85,13 @@ func (d *draft) checkpoint(calls []instance, all bool, e *Applied) {
 			case len(of) == 0 || !of[turn%len(of)]:
 			case all && d.trainsAlone(row):
 				if end := d.leaves(row); end >= d.t.Lives[row].Born && end < d.last(row) && !d.stands(row) {
-					e.mayEnd(row, d.ends[row], end)
+					e.mayEndBut(row, d.ends[row], d.last(row), end)
 				}
 				e.assumeOnce(TrainsAlone)
 			default:
 				if end := d.ends[row]; d.until(row, d.leaves(row)) {
 					e.count(d.run, row)
-					e.mayEnd(row, d.ends[row], end)
+					e.mayEndBut(row, d.ends[row], d.last(row), end)
 					e.assumeOnce(EvaluatesToo)
 				}
 			}

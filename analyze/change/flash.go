@@ -3,7 +3,9 @@ package change
 import (
 	"math"
 	"slices"
+	"sync"
 
+	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -15,11 +17,11 @@ import (
 
 // flash has attention that has 16 bits now, as a filter of its results says, be computed by the flash kernel.
 func (d *draft) flash(narrow func(row int32) bool) {
+	masks := sync.OnceValue(d.squares)
 	for i := range d.passes {
 		p := &d.passes[i]
-		squares := d.squares(p)
 		for out := p.rows.from; out < p.rows.to && d.t.Lives[out].Born < p.begin; out++ {
-			if d.drop[out] || !narrow(out) || !d.attends(p, out) || d.isMasked(out, squares) {
+			if d.drop[out] || !narrow(out) || !d.attends(p, out) || d.isMasked(out, masks()) {
 				continue
 			}
 			switch merged := d.operation(out).to; {
@@ -45,7 +47,7 @@ func (r *run) inMultiHead(row int32) bool {
 // attends reports whether a row is a result of attention that a pass goes back through: behind it statistics of each token and
 // head lie, and before it nothing is made, as it would be of most masks, but numbers, as the seed is without dropout.
 func (r *run) attends(p *pass, out int32) bool {
-	const least, most = 4, 512 // elements of a head
+	const least, most = 4, 256 // elements of a head: the kernel takes no more (sdp_utils.cpp, check_head_dim_size_flash)
 	o := r.operation(out)
 	from := o.from
 	for from < out && r.t.Lives[from].Requested <= number {
@@ -65,9 +67,13 @@ type square struct {
 	tokens int64
 }
 
-// squares are those up to the end of a pass, in the order of birth.
-func (r *run) squares(p *pass) (out []square) {
-	for row := range p.rows.to {
+// squares are those of a run, in the order of birth: what holds parameters, gradients and their like is none.
+func (r *run) squares() (out []square) {
+	for row := range int32(len(r.t.Lives)) {
+		switch c, _ := r.uses.Of(row); c {
+		case category.Parameter, category.Gradient, category.OptimizerState:
+			continue
+		}
 		n := r.t.Lives[row].Requested / 4
 		side := int64(math.Sqrt(float64(n)))
 		if side > 1 && 4*side*side == r.t.Lives[row].Requested && !r.worksIn(row) && !r.scratch(row) {
@@ -98,7 +104,8 @@ func (r *run) isMasked(out int32, squares []square) bool {
 	return !r.inStack(stack) && slices.ContainsFunc(squares, func(s square) bool {
 		whole := (s.tokens + tile - 1) / tile * tile
 		head := n * whole / (statistics * s.tokens) // elements
-		return s.row < out && r.end(s.row) > r.t.Lives[out].Born && head%of == 0 && head*statistics*s.tokens == n*whole
+		return s.row < out && r.end(s.row) > r.t.Lives[out].Born && head%of == 0 && head*statistics*s.tokens == n*whole &&
+			statistics/4%whole == 0
 	})
 }
 

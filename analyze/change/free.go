@@ -478,7 +478,7 @@ func (d *draft) freeAt(where *place, step int, e *Applied) {
 			e.count(d.run, row)
 		}
 		if before {
-			e.mayEnd(row, d.ends[row], sooner)
+			e.mayEndBut(row, d.ends[row], d.last(row), sooner)
 			e.assumeOnce(FoundSteps)
 		}
 	}

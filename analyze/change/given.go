@@ -100,8 +100,12 @@ func (x *autocast) castGiven() (left []product16) {
 	if floats >= 0 && first >= 0 {
 		x.add(floats, x.t.Lives[x.products[first].row].Born, p.last).parts = 2
 	}
+	row, reached := p.rows.from, false // whether a later pass goes back through what is made there, as what is saved before tells
 	for i, of := range x.products {
-		if of.weighs && !trained[i] && x.reachedLater(of.row) {
+		for ; row < of.row; row++ {
+			reached = !x.saved(p, row) && (reached || x.savedBehind(p, row) != nil)
+		}
+		if of.weighs && !trained[i] && reached {
 			left, trained[i] = append(left, of), true
 		}
 	}
@@ -116,16 +120,6 @@ func (x *autocast) dropsOut(needs []int32, product int32) bool {
 	return x.inMultiHead(product) && slices.ContainsFunc(needs[1:max(k, 1)], func(row int32) bool {
 		return x.t.Lives[row].Requested == x.t.Lives[needs[0]].Requested
 	})
-}
-
-// reachedLater reports whether a later pass goes back through a row, as what is saved before it tells.
-func (x *autocast) reachedLater(row int32) bool {
-	for of := row - 1; of >= x.pass.rows.from && !x.saved(x.pass, of); of-- {
-		if x.savedBehind(x.pass, of) != nil {
-			return true
-		}
-	}
-	return false
 }
 
 // isFloats reports whether a row is what the first product of the pass that it was made for is given, see floats.
@@ -182,6 +176,9 @@ func (x *autocast) castAgain(row int32, again remake, over int32, copied int) in
 func (x *autocast) castFrozen(trained map[int]bool, floats bool) {
 	var products, all []int32
 	for i, of := range x.products {
+		if of.row < x.pass.rows.from {
+			continue // a pass before made copies for it
+		}
 		if of.weighs && !trained[i] {
 			products = append(products, of.row)
 		}

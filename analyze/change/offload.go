@@ -63,10 +63,10 @@ func (d *draft) weighing(p *pass) func(row int32) bool {
 	}
 }
 
-// bring has a copy of a row come back after an event, and go after another.
+// bring has a copy of a row, which went to the host for one operation, come back after an event, and go after another.
 func (x *offloading) bring(row, from, to int32) {
 	x.add(row, from, max(to, from))
-	x.e.moved += x.sizes[row]
+	x.e.moved += 2 * x.sizes[row]
 }
 
 // moveSaved moves what is saved, and brings it back for the node that lets go of it, and for others that read it before.
@@ -96,17 +96,16 @@ func (x *offloading) moveSaved() {
 			continue
 		}
 		x.e.count(x.run, row)
-		x.e.moved += x.sizes[row]
 		from := max(before[k], x.begins(end))
 		for _, u := range uses[row] {
 			x.bring(row, u.from, x.unpacked(u.to))
-			x.e.moved += x.sizes[row]
 			from = max(from, u.to)
 		}
 		switch {
 		case row == next:
 			from = x.overBefore(x.p.stop)
 		case x.end(row) >= x.p.stop:
+			x.e.moved += x.sizes[row]
 			continue // the recording ends before it is needed
 		}
 		from = min(from+1, end)

@@ -359,7 +359,7 @@ func (d *draft) offloadState(e *Applied) {
 			next++
 		}
 		if next < len(d.calls) && d.calls[next].first < d.last(row) {
-			e.mayEnd(row, d.ends[row], d.calls[next].first)
+			e.mayEndBut(row, d.ends[row], d.last(row), d.calls[next].first)
 		}
 	}
 }

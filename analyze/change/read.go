@@ -501,7 +501,7 @@ func (r *run) nodeOver(row int32) int32 {
 			return e
 		}
 	}
-	return born + 1
+	return min(born+1, int32(len(r.nodes))-1)
 }
 
 // gradientSizes are the requested sizes of the gradients of parameters that a pass makes.

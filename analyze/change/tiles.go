@@ -34,7 +34,9 @@ func (d *draft) castTiles(p *pass, wide map[int32]bool, copies bool) (narrow []i
 	rows := min(tokens, most)
 	for _, c := range calls {
 		for row := c.rows.from; row < c.rows.to; row++ {
-			wide[row] = row != c.tile
+			if row != c.tile {
+				wide[row] = true
+			}
 		}
 		narrow = append(narrow, c.tile)
 		for _, row := range c.folded {

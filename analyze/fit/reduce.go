@@ -127,12 +127,13 @@ func (m *model) sumWith(row int, constant func(row int) bool) *reduction {
 	if buffer <= n || buffer%n != 0 {
 		return nil
 	}
+	columns, gpus := n/m.width(row, constant), kernel.GPUs(m.categories().Hopper())
 	for k := row - 1; k >= max(row-near, m.warm); k-- {
 		if constant(k) || lives[k].Requested%n != 0 || !lives[k].LiveAfter(int(lives[row].Born)) {
 			continue
 		}
-		r := reduction{row: int32(row), event: lives[row].Born, columns: n / 4, rows: m.laws[m.of[k]].times(1 / float64(n))}
-		for _, g := range kernel.GPUs(m.categories().Hopper()) {
+		r := reduction{row: int32(row), event: lives[row].Born, columns: columns, rows: m.laws[m.of[k]].times(1 / float64(n))}
+		for _, g := range gpus {
 			if bytes, of := g.SumBuffer(r.rows.at(m.At), r.columns); bytes == buffer && of == semaphores {
 				return &r
 			}
