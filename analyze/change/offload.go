@@ -365,7 +365,7 @@ func (x *offloading) givenNext(gradient int32, node span) int32 {
 	for int(next)+1 < len(x.t.Lives) && x.works(next) {
 		next++
 	}
-	if int(next)+1 == len(x.t.Lives) || !x.makes(next, node, leastOffloaded) || x.partialsAt(next) ||
+	if int(next)+1 >= len(x.t.Lives) || !x.makes(next, node, leastOffloaded) || x.partialsAt(next) ||
 		x.end(next) <= x.t.Lives[next+1].Born {
 		return -1
 	}
