@@ -1,0 +1,295 @@
+package change
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
+)
+
+// copyWidened has operators of 32 bits make a copy of what has 16, which those that save what they are given keep, and others, as
+// softmaxes, have until they are done. What norms do castGiven knows, and of what one operator alone saves; what losses do castLosses.
+func (x *autocast) copyWidened() {
+	for _, w := range x.widened {
+		o := x.operator(w.result)
+		if x.normed[w.given] || o.Widens() || strings.HasSuffix(o.Ruled, "_norm") || x.wide[w.result] {
+			continue
+		}
+		born, end := x.t.Lives[w.result].Born, x.t.Lives[w.result].Born
+		if !o.SavesResult() && x.saved(x.pass, w.given) {
+			gone := x.end(w.given)
+			if again, ok := x.remade[w.result]; !ok {
+				end = gone
+			} else if again.event >= 0 && again.event < gone {
+				made := x.add(w.given, again.event, gone)
+				made.Turn, made.bytes = again.turn-1, x.sizes[w.given]
+			}
+		}
+		x.add(w.given, born, end).bytes = x.sizes[w.given]
+		if o.Name == "" {
+			x.widenBack(w)
+		}
+	}
+}
+
+// widenBack has the node of an operator of 32 bits, which runs between those that let go of its result and of what it is given, have 32
+// bits, where C++ does not tell it, and what it gives on go over to 16.
+func (x *autocast) widenBack(w widened) {
+	if !x.saved(x.pass, w.result) || !x.saved(x.pass, w.given) {
+		return
+	}
+	begin, over := x.end(w.result), x.before(x.end(w.given))
+	grad := int32(-1)
+	for row := x.lastBefore(begin) + 1; row < x.pass.rows.to && x.t.Lives[row].Born <= over; row++ {
+		if x.t.Lives[row].Requested == x.t.Lives[w.given].Requested && x.phase(row) == inBackward {
+			x.wide[row], grad = true, row
+		}
+	}
+	if grad >= 0 && x.end(grad) > over {
+		x.castAt(grad, over, false)
+	}
+}
+
+// castAt has a node make a gradient in 16 bits, of which 32 are made when it is over, at an event, and has let go of what it had; or the
+// other way.
+func (x *autocast) castAt(grad, over int32, wider bool) {
+	if next := x.lastBefore(over) + 1; next < x.pass.rows.to && grad >= 0 && x.t.Lives[next].Born < x.last(grad) {
+		over = x.t.Lives[next].Born
+	}
+	if grad < 0 || x.drop[grad] || over <= x.t.Lives[grad].Born || over >= x.last(grad) {
+		return
+	}
+	_, part := x.partOf[grad]
+	_, added := x.sums[grad]
+	if wider && !part && !added && x.goesAtOnce(grad) {
+		x.castPiled(grad)
+		return
+	}
+	turn, like := x.turn(over, 2), grad
+	if wider {
+		like = x.sumInPlace(grad)
+	}
+	after := x.add(like, over, x.last(like))
+	after.Turn = turn
+	if !wider {
+		after.parts = 2
+	}
+	before := x.add(grad, x.t.Lives[grad].Born, over)
+	before.Until = turn + 1
+	if wider {
+		before.parts = 2
+	}
+	x.drop[grad], x.casts[grad] = true, wider
+}
+
+// castPiled has a gradient of 16 bits go over to 32 right before it is added to that of a smaller batch before.
+func (x *autocast) castPiled(grad int32) {
+	at := x.last(grad)
+	turn := x.turn(at, 3)
+	before := x.add(grad, x.t.Lives[grad].Born, at)
+	before.Until, before.parts = turn+1, 2
+	after := x.add(grad, at, at)
+	after.Turn, after.Until = turn, turn+2
+	x.drop[grad], x.casts[grad] = true, true
+}
+
+// sumInPlace has what a pass adds up for the gradient of a parameter be added to the first of it, which is a tensor of its own where that
+// goes over to 32 bits, and gives the row that this stays as: the sum, or the row itself where it is not the first.
+func (x *autocast) sumInPlace(row int32) int32 {
+	sum, ok := x.sums[row]
+	if !ok {
+		return row
+	}
+	all := x.summed[sum]
+	if all[0] != row {
+		return row
+	}
+	for _, other := range all {
+		x.drop[other] = x.drop[other] || x.addends(other) != nil
+	}
+	x.drop[sum] = true
+	return sum
+}
+
+// gradientOf is the gradient of a row that the node makes which lets go of something at an event, as far as sizes tell, -1 for none.
+func (x *autocast) gradientOf(row, end int32) int32 {
+	begin := x.before(end)
+	for k := x.lastBefore(end); k >= x.pass.rows.from && x.t.Lives[k].Born > begin; k-- {
+		_, part := x.partOf[k]
+		if x.t.Lives[k].Requested == x.t.Lives[row].Requested && !part && !x.gradient(k) && !x.piled[k] && !x.worksIn(k) &&
+			x.phase(k) == inBackward {
+			return k
+		}
+	}
+	return -1
+}
+
+// copyWide has a norm of torch's compute in 32 bits, in a copy of what it is given that it saves.
+func (x *autocast) copyWide(row int32) {
+	saver := x.savedBy(row).saver
+	if saver < 0 || x.last(row) != x.end(row) {
+		return
+	}
+	if of, _ := x.precision(saver); of != frames.Full {
+		return
+	}
+	x.castAt(x.gradientOf(row, x.end(row)), x.end(row), false)
+	x.copySaved(row, saver)
+}
+
+// copySaved has what saves a row of 16 bits save a copy of 32 in its place, which is made right before it.
+func (d *draft) copySaved(row, saver int32) {
+	born := max(d.t.Lives[d.operation(saver).from].Born, d.t.Lives[row].Born+1)
+	d.add(row, born, d.end(row)).bytes = d.sizes[row]
+	d.until(row, d.leaves(row))
+}
+
+// gradientAt is the largest gradient of a parameter that the node makes which lets go of something at an event, -1 for none: that of
+// a product makes that of its weight.
+func (x *autocast) gradientAt(end int32) int32 {
+	begin, grad := x.before(end), int32(-1)
+	for k := x.lastBefore(end); k >= x.pass.rows.from && x.t.Lives[k].Born > begin; k-- {
+		_, part := x.partOf[k]
+		_, added := x.sums[k]
+		o := x.operator(k)
+		of := (x.gradient(k) || part || added || x.piled[k]) && x.addends(k) == nil && (o.Name == "" || o.GivesOn() == frames.Half)
+		if of && (grad < 0 || x.t.Lives[k].Requested > x.t.Lives[grad].Requested) {
+			grad = k
+		}
+	}
+	return grad
+}
+
+// addUps finds what the pass adds up for the gradients of parameters that are used several times, in the order of birth.
+func (x *autocast) addUps() {
+	p := x.pass
+	for row := p.rows.to - 1; row >= p.rows.from && x.t.Lives[row].Born >= p.begin; row-- {
+		of := row
+		if sum, ok := x.sums[row]; ok {
+			of = sum
+		} else if !x.gradient(row) {
+			continue
+		}
+		for _, added := range x.addends(row) {
+			x.sums[added] = of
+			x.summed[of] = append(x.summed[of], added)
+		}
+	}
+	for _, of := range x.summed {
+		slices.Sort(of)
+	}
+}
+
+// findPiled finds what a pass makes for parameters that have a gradient from a smaller batch before, to which it is added
+// in place: it goes at once, see goesAtOnce. What has the size of a result, too, has to be a product. Where the pass goes
+// through another model than its own besides, as that of a generator goes through its critic, there may be as many as of
+// that model's parameters.
+func (x *autocast) findPiled() {
+	results := map[int64]bool{}
+	for _, row := range x.forward {
+		results[x.t.Lives[row].Requested] = true
+	}
+	own := x.gradientSizes(x.pass)
+	x.piled = map[int32]bool{}
+	others := map[int64][]int32{} // by size
+	for row := x.pass.rows.from; row < x.pass.rows.to; row++ {
+		n := x.t.Lives[row].Requested
+		_, part := x.partOf[row]
+		_, added := x.sums[row]
+		switch {
+		case x.phase(row) != inBackward, x.weights[n] == 0, x.gradient(row), part, added, x.worksIn(row), !x.goesAtOnce(row):
+		case !own[n] && (!results[n] || x.isProduct(row)):
+			x.piled[row] = true
+		case x.pass.reach < x.pass.rows.from:
+			others[n] = append(others[n], row)
+		}
+	}
+	for n, rows := range others {
+		if len(rows) == x.weights[n] {
+			for _, row := range rows {
+				x.piled[row] = true
+			}
+		}
+	}
+}
+
+// ownBackward reports whether a function with a backward of its own makes a row (torch.autograd.Function), in the types that it says.
+func (x *autocast) ownBackward(row int32) bool {
+	return slices.ContainsFunc(x.stack(x.code(row)), func(id snapshot.FrameID) bool {
+		return x.name(id) == "backward"
+	})
+}
+
+// castBack gives what backward passes on the types of what it is the gradient of, as far as sizes tell, and says how large the largest
+// row is of functions with a backward of their own.
+func (x *autocast) castBack() (unsure int64) {
+	balance := map[int64]int{} // by size, how many more rows have 16 bits
+	for _, row := range x.forward {
+		n := -1
+		if x.narrow[row] {
+			n = 1
+		}
+		balance[x.t.Lives[row].Requested] += n
+	}
+	p := x.pass
+	latest, last := map[int64]bool{}, false // by size, whether the last that C++ tells of has 16 bits, and of any size
+	note := func(row int32, half bool) { latest[x.t.Lives[row].Requested], last = half, half }
+	saved := map[int64][]int32{} // by size, in the order of their ends
+	for _, row := range x.needs {
+		saved[x.t.Lives[row].Requested] = append(saved[x.t.Lives[row].Requested], row)
+	}
+	for _, rows := range saved {
+		sorting.By(rows, func(a, b int32) int { return cmp.Or(cmp.Compare(x.end(a), x.end(b)), cmp.Compare(a, b)) })
+	}
+	for row := p.rows.from; row < p.rows.to; row++ {
+		l := &x.t.Lives[row]
+		if l.Born < p.begin || x.phase(row) != inBackward {
+			continue
+		}
+		if x.ownBackward(row) {
+			unsure = max(unsure, x.sizes[row])
+			continue
+		}
+		_, added := x.sums[row]
+		if x.gradient(row) || added || x.piled[row] || x.wide[row] || x.is(row, category.Workspace) || x.is(row, category.Communication) {
+			continue
+		}
+		o := x.operator(row)
+		if o.Name != "" && x.partial(row) {
+			continue
+		}
+		if wider, ok := x.casts[row]; ok {
+			note(row, !wider)
+			continue
+		}
+		if of := o.GivesOn(); of != frames.AsGiven {
+			x.narrow[row] = of == frames.Half
+			note(row, x.narrow[row])
+			continue
+		}
+		of := saved[l.Requested]
+		next, _ := slices.BinarySearchFunc(of, l.Born, func(row, e int32) int { return cmp.Compare(x.end(row), e) })
+		near := next < len(of) && x.end(of[next]) < l.Born+ofNorm
+		was, seen := latest[l.Requested]
+		switch on := o.Passes(); {
+		case on == frames.OtherSize || o.SumsUp() && len(latest) > 0:
+			x.narrow[row] = last
+		case on == frames.SameSize && seen:
+			x.narrow[row] = was
+		case near:
+			x.narrow[row] = x.narrow[of[next]]
+		case seen:
+			x.narrow[row] = was
+		default:
+			x.narrow[row] = balance[l.Requested] > 0
+		}
+		if o.Name != "" {
+			note(row, x.narrow[row])
+		}
+	}
+	return unsure
+}
