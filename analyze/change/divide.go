@@ -369,8 +369,8 @@ func (r *run) overWith(row, until int32) int32 {
 	return row
 }
 
-// findOften finds the calls of modules that most of the passes have that go back through the same one last: two networks that are trained in
-// turn have passes of their own, while what generates before several updates, or evaluates behind some, is of few of one network's.
+// findOften finds the calls of modules that most of the passes have that go back through the same one last: two networks that are
+// trained in turn have passes of their own, while what generates before several updates, or evaluates behind some, is of few of one's.
 func (r *run) findOften() {
 	type turn struct{ last, around int32 } // by numbers of the frames around
 	r.often = map[int32]bool{}
