@@ -57,6 +57,11 @@ func (r *run) file(id snapshot.FrameID) string {
 	return frames.Short(r.s.Strings.Get(r.s.Frames.Get(id).File))
 }
 
+// ofTransformers reports whether a frame is of a model of transformers.
+func (r *run) ofTransformers(id snapshot.FrameID) bool {
+	return strings.HasPrefix(r.file(id), "transformers/models/")
+}
+
 // name is that of a frame's function.
 func (r *run) name(id snapshot.FrameID) string { return r.s.Strings.Get(r.s.Frames.Get(id).Name) }
 
@@ -65,9 +70,7 @@ func (d *draft) adapted(c *instance, peft []bool) bool {
 	return slices.ContainsFunc(c.rows, func(row int32) bool {
 		stack := d.stack(d.t.Lives[row].Stack)
 		return slices.ContainsFunc(stack, func(id snapshot.FrameID) bool { return peft[id] }) &&
-			slices.ContainsFunc(stack, func(id snapshot.FrameID) bool {
-				return strings.HasPrefix(d.file(id), "transformers/models/")
-			})
+			slices.ContainsFunc(stack, d.ofTransformers)
 	})
 }
 

@@ -297,18 +297,25 @@ func (a *Applied) count(r *run, row int32) {
 }
 
 // mayEnd says where a row, which ends at an event now, does if the program does not do what is assumed.
-func (a *Applied) mayEnd(row, now, otherwise int32) { a.mayEndBut(row, now, now, otherwise) }
+func (a *Applied) mayEnd(row, now, otherwise int32) {
+	a.endings(otherwise > now)[row] = ending{now, otherwise}
+}
 
-// mayEndBut is mayEnd for a row that ends at an event as it is changed so far, or as recorded where it is not.
-func (a *Applied) mayEndBut(row, now, last, otherwise int32) {
+// mayEnd is that for a row as it is changed so far, or as recorded where it is not.
+func (d *draft) mayEnd(a *Applied, row, otherwise int32) {
+	a.endings(otherwise > d.last(row))[row] = ending{d.ends[row], otherwise}
+}
+
+// endings are those of rows that may end later, or sooner.
+func (a *Applied) endings(later bool) map[int32]ending {
 	o := &a.sooner
-	if otherwise > last {
+	if later {
 		o = &a.later
 	}
 	if o.ends == nil {
 		o.ends = map[int32]ending{}
 	}
-	o.ends[row] = ending{now, otherwise}
+	return o.ends
 }
 
 // mayShrink says how many times fewer bytes a row has if the program does not do what is assumed.

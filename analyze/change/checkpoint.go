@@ -3,7 +3,6 @@ package change
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
@@ -85,13 +84,13 @@ func (d *draft) checkpoint(calls []instance, all bool, e *Applied) {
 			case len(of) == 0 || !of[turn%len(of)]:
 			case all && d.trainsAlone(row):
 				if end := d.leaves(row); end >= d.t.Lives[row].Born && end < d.last(row) && !d.stands(row) {
-					e.mayEndBut(row, d.ends[row], d.last(row), end)
+					d.mayEnd(e, row, end)
 				}
 				e.assumeOnce(TrainsAlone)
 			default:
 				if end := d.ends[row]; d.until(row, d.leaves(row)) {
 					e.count(d.run, row)
-					e.mayEndBut(row, d.ends[row], d.last(row), end)
+					d.mayEnd(e, row, end)
 					e.assumeOnce(EvaluatesToo)
 				}
 			}
@@ -124,9 +123,7 @@ func (d *draft) marks(calls []instance, parts []part) map[snapshot.StackID][]boo
 
 // trainsAlone reports whether a row is of a model that is not checkpointed in an evaluation (transformers/modeling_layers.py).
 func (d *draft) trainsAlone(row int32) bool {
-	return slices.ContainsFunc(d.stack(d.code(row)), func(id snapshot.FrameID) bool {
-		return strings.HasPrefix(d.file(id), "transformers/models/")
-	})
+	return slices.ContainsFunc(d.stack(d.code(row)), d.ofTransformers)
 }
 
 // between is what comes out of a call, or of the code between that and the next, and goes into the next, as far as is known: all that

@@ -351,10 +351,7 @@ func (r *run) loopOf(p *pass) int32 {
 // that computes what a loss needs of what the module gives, and up to one that a module makes in another call.
 func (r *run) overWith(row, until int32) int32 {
 	own, other := r.outside(r.stack(r.code(row))), r.outside(r.stack(r.code(until)))
-	same := 0 // frames around both
-	for same < min(len(own), len(other)) && own[len(own)-1-same] == other[len(other)-1-same] {
-		same++
-	}
+	same := inCommon(own, other)
 	if row++; same == len(own) {
 		return row
 	}

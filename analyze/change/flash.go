@@ -18,6 +18,7 @@ import (
 // flash has attention that has 16 bits now, as a filter of its results says, be computed by the flash kernel.
 func (d *draft) flash(narrow func(row int32) bool) {
 	masks := sync.OnceValue(d.squares)
+	merges := map[int32]bool{} // rows that are copied no more
 	for i := range d.passes {
 		p := &d.passes[i]
 		for out := p.rows.from; out < p.rows.to && d.t.Lives[out].Born < p.begin; out++ {
@@ -31,11 +32,11 @@ func (d *draft) flash(narrow func(row int32) bool) {
 				}
 			case d.inMultiHead(merged) && d.t.Lives[merged].Requested == d.t.Lives[out].Requested:
 				// Its queries lie by tokens, batches and heads, as it puts these together.
-				d.drop[merged] = true
-				d.added = slices.DeleteFunc(d.added, func(x extra) bool { return x.Like == merged })
+				d.drop[merged], merges[merged] = true, true
 			}
 		}
 	}
+	d.added = slices.DeleteFunc(d.added, func(x extra) bool { return merges[x.Like] })
 }
 
 // inMultiHead reports whether torch's own function of attention with several heads makes a row itself.
@@ -144,7 +145,12 @@ func (d *draft) copyMerged(out, before int32) {
 	if end == d.end(out) {
 		end = d.before(end)
 	}
-	again := slices.DeleteFunc(slices.Clone(d.added), func(x extra) bool { return x.Like != out })
+	var again []extra
+	for _, x := range d.added {
+		if x.Like == out {
+			again = append(again, x)
+		}
+	}
 	d.add(out, d.t.Lives[before].Born, end)
 	d.added = append(d.added, again...)
 }

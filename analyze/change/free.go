@@ -3,7 +3,6 @@ package change
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
@@ -111,11 +110,10 @@ func (d *draft) goes(row int32, kept bool) (event int32, depth int) {
 // keys and values, which a model's output refers to; what its embedding gives, which layers do not replace; and what the model in it
 // gives, which is the first that the function calls. It is asked for each function that gets the row, from inside.
 func (d *draft) keptInModel(row int32, own []snapshot.FrameID, depth int) int {
-	ofModel := func(id snapshot.FrameID) bool { return strings.HasPrefix(d.file(id), "transformers/models/") }
 	first := depth == d.holder(own)
 	at, outer := len(own)-1-depth, -1
 	for i := range own {
-		if ofModel(own[i]) {
+		if d.ofTransformers(own[i]) {
 			outer = i
 		}
 	}
@@ -123,7 +121,7 @@ func (d *draft) keptInModel(row int32, own []snapshot.FrameID, depth int) int {
 	case outer < 0:
 	case first && slices.ContainsFunc(own, func(id snapshot.FrameID) bool { return frames.Of(d.s, id).Has(frames.KVCache) }):
 		return len(own) - 1 - outer
-	case !ofModel(own[at]):
+	case !d.ofTransformers(own[at]):
 	case first && d.name(own[0]) == "embedding":
 		return depth
 	case !first && at == outer:
@@ -147,8 +145,7 @@ func (d *draft) beginsWith(p *pass, frame snapshot.FrameID, depth int) bool {
 
 // inList reports whether a function at a depth from outside calls a list of torch's, one module of which makes a row.
 func (d *draft) inList(row int32, depth int) bool {
-	stack := d.stack(d.code(row))
-	return d.contains(d.runs(stack, len(stack)-1-depth))
+	return d.contains(d.calledAt(d.stack(d.code(row)), depth))
 }
 
 // turnOver is the event after which the turn of a loop is over that a row begins with the first call of its line, as that of
@@ -296,7 +293,7 @@ func (d *draft) overAt(row int32) int32 {
 // modules run one after another; that they are of one call shows where the line goes on with what the list gives.
 func (d *draft) callOver(row int32, own []snapshot.FrameID, depth int) int32 {
 	stack := d.stack(d.code(row))
-	callee := func(stack []snapshot.FrameID) snapshot.FrameID { return d.runs(stack, len(stack)-1-depth) }
+	callee := func(stack []snapshot.FrameID) snapshot.FrameID { return d.calledAt(stack, depth) }
 	// What its modules make is gone with the next one's operation.
 	list := d.contains(callee(stack)) && !d.contains(callee(own))
 	if d.holder(stack) <= depth && !list {
@@ -341,10 +338,7 @@ func (r *run) anew(first, last, now snapshot.StackID, again bool) bool {
 // callsAgain reports whether a function that another calls at a depth from outside is called again: it has gone on to a later line, and
 // is back at the one of the first code, but not with that, as a block without what another begins with.
 func (r *run) callsAgain(first, last, now snapshot.StackID, depth int) bool {
-	callee := func(code snapshot.StackID) snapshot.FrameID {
-		stack := r.stack(code)
-		return r.runs(stack, len(stack)-1-depth)
-	}
+	callee := func(code snapshot.StackID) snapshot.FrameID { return r.calledAt(r.stack(code), depth) }
 	return now != first && r.returns(callee(first), callee(last), callee(now), now)
 }
 
@@ -419,13 +413,18 @@ func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool
 			x.over = next + 1
 		case behind == 0:
 			behind, first = line, code
-		case line != behind || !d.contains(d.runs(stack, len(stack)-1-depth)) && (d.anew(first, before, code, true) &&
+		case line != behind || !d.contains(d.calledAt(stack, depth)) && (d.anew(first, before, code, true) &&
 			!d.comesTwice(next, own, depth) || d.callsAgain(first, before, code, depth)):
 			return x
 		}
 		x.last = next
 	}
 	return x
+}
+
+// calledAt is runs for a depth from outside.
+func (r *run) calledAt(stack []snapshot.FrameID, depth int) snapshot.FrameID {
+	return r.runs(stack, len(stack)-1-depth)
 }
 
 // line is that of the frame at a depth from outside.
@@ -478,7 +477,7 @@ func (d *draft) freeAt(where *place, step int, e *Applied) {
 			e.count(d.run, row)
 		}
 		if before {
-			e.mayEndBut(row, d.ends[row], d.last(row), sooner)
+			d.mayEnd(e, row, sooner)
 			e.assumeOnce(FoundSteps)
 		}
 	}

@@ -115,7 +115,7 @@ func (d *draft) del(ctx context.Context, where *place, e *Applied) {
 					case !reads && end > graph.last: // it may be read behind the pass
 						e.mayEnd(row, event, end)
 					case graph != nil && graph.begin <= end && d.ends[row] < graph.begin:
-						e.mayEndBut(row, d.ends[row], d.last(row), min(end, graph.last))
+						d.mayEnd(e, row, min(end, graph.last))
 					}
 					if p != nil {
 						bytes[p] += d.sizes[row]

@@ -296,12 +296,19 @@ const (
 	forkInside             // in a module that the function calls, as it does those of the other list
 )
 
+// inCommon is how many frames two stacks have in common, from outside.
+func inCommon(a, b []snapshot.FrameID) (n int) {
+	for n < min(len(a), len(b)) && a[len(a)-1-n] == b[len(b)-1-n] {
+		n++
+	}
+	return n
+}
+
 // fork is how the line of b lies to that of a.
 func (d *draft) fork(a, b *group) fork {
 	x, y := d.called(a), d.called(b)
-	for len(x) > 0 && len(y) > 0 && x[len(x)-1] == y[len(y)-1] {
-		x, y = x[:len(x)-1], y[:len(y)-1]
-	}
+	same := inCommon(x, y)
+	x, y = x[:len(x)-same], y[:len(y)-same]
 	if len(x) == 0 || len(y) == 0 {
 		return forkNone
 	}

@@ -15,6 +15,7 @@ type offloading struct {
 	convs   map[int64]bool    // requested sizes of the results of convolutions
 	brought []offloaded
 	ends    []int32 // of these products, in order
+	first   span    // the node of the first of what has weights, which backward comes to last; 0 for none
 }
 
 // offloaded is a product whose node brings its weight back behind its input, or before it: a node unpacks what it saved in the order
@@ -273,13 +274,8 @@ func (x *offloading) bringInput() {
 	if in < 0 {
 		return
 	}
-	first := int32(-1)
-	var node span
-	for row, at := range x.weightGradients(leastOffloaded) {
-		first, node = row, at
-	}
-	if first >= 0 {
-		x.bring(in, node.from+1, node.to)
+	if x.first != (span{}) {
+		x.bring(in, x.first.from+1, x.first.to)
 	}
 }
 
@@ -304,7 +300,7 @@ func (x *offloading) findProducts() {
 		}
 	}
 	for row, node := range x.weightGradients(leastOffloaded) {
-		if x.normalizes(row, node) {
+		if x.first = node; x.normalizes(row, node) {
 			continue
 		}
 		given := int32(-1)

@@ -359,7 +359,7 @@ func (d *draft) offloadState(e *Applied) {
 			next++
 		}
 		if next < len(d.calls) && d.calls[next].first < d.last(row) {
-			e.mayEndBut(row, d.ends[row], d.last(row), d.calls[next].first)
+			d.mayEnd(e, row, d.calls[next].first)
 		}
 	}
 }

@@ -1,6 +1,10 @@
 package change
 
-import "github.com/snapana/snapana/analyze/frames"
+import (
+	"slices"
+
+	"github.com/snapana/snapana/analyze/frames"
+)
 
 // A network that makes its images smaller and then larger again, as a U-Net does, joins to what it makes on the way up what it made on
 // the way down. No graph keeps that for the join: CatBackward saves sizes alone (tools/autograd/derivatives.yaml). But the function
@@ -30,23 +34,25 @@ func (r *run) findSkips() {
 		}
 		joins = joins[:0]
 	}
-	from, before := int32(0), int32(-1) // the first row on the way to a pass, and the one before a row
+	bySize := map[int64][]int32{} // rows on the way to a pass
+	before := int32(-1)           // the one before a row
 	for row := range int32(len(r.t.Lives)) {
 		switch phase := r.phase(row); {
 		case phase == inNothing || phase == inProgram && !r.outlasts(row):
 			continue
 		case phase != inProgram:
 			over()
-			from, before = row+1, -1
+			clear(bySize)
+			before = -1
 			continue
 		}
 		if own := r.stack(r.code(row)); before >= 0 && len(own) > 0 && !frames.Of(r.s, own[0]).IsLibrary() {
 			rest, of := size(row)-size(before), int32(-1)
 			if len(joins) > 0 && rest >= size(joins[len(joins)-1].of) {
-				of = r.joinedTo(row, rest, joined, span{from, joins[len(joins)-1].of})
+				of = r.joinedTo(row, bySize[rest], joined, joins[len(joins)-1].of)
 			}
 			if of < 0 {
-				if of = r.joinedTo(row, rest, joined, span{from, before}); of >= 0 {
+				if of = r.joinedTo(row, bySize[rest], joined, before); of >= 0 {
 					over()
 				}
 			}
@@ -55,6 +61,7 @@ func (r *run) findSkips() {
 			}
 		}
 		before = row
+		bySize[size(row)] = append(bySize[size(row)], row)
 	}
 	over()
 }
@@ -64,31 +71,29 @@ func (r *run) outlasts(row int32) bool {
 	return !r.t.Lives[row].Passing() && !r.worksIn(row) && !r.byproduct(row)
 }
 
-// joinedTo is the last of some rows of a size that is still there where another is made, and has a smaller one behind it; -1 for none.
-// Rows that others were joined in are none.
-func (r *run) joinedTo(into int32, size int64, joined map[int32]bool, rows span) int32 {
+// joinedTo is the last of some rows of a size, before another, that is still there where one is made, and has a smaller one behind it; -1
+// for none. Rows that others were joined in are none.
+func (r *run) joinedTo(into int32, same []int32, joined map[int32]bool, before int32) int32 {
 	smaller := false
-	for of := rows.to - 1; of >= rows.from && size > 0; of-- {
+	end, _ := slices.BinarySearch(same, before)
+	for _, of := range slices.Backward(same[:end]) {
 		l := &r.t.Lives[of]
-		switch {
-		case r.phase(of) != inProgram || !r.outlasts(of):
-		case l.Requested < size:
-			smaller = true
-		case l.Requested == size && smaller && !joined[of]:
-			if end := l.GivenUp(); end >= 0 && end <= r.t.Lives[into].Born {
-				return -1
-			}
-			return of
+		for before--; before > of && !smaller; before-- {
+			smaller = r.phase(before) == inProgram && r.outlasts(before) && r.t.Lives[before].Requested < l.Requested
 		}
+		if before = of; !smaller || joined[of] {
+			continue
+		}
+		if gone := l.GivenUp(); gone >= 0 && gone <= r.t.Lives[into].Born {
+			return -1
+		}
+		return of
 	}
 	return -1
 }
 
 // together is the depth from outside of the innermost function that two rows are made for.
-func (r *run) together(a, b int32) (depth int) {
+func (r *run) together(a, b int32) int {
 	x, y := r.stack(r.code(a)), r.stack(r.code(b))
-	for depth+1 < min(len(x), len(y)) && x[len(x)-1-depth] == y[len(y)-1-depth] {
-		depth++
-	}
-	return depth
+	return max(min(inCommon(x, y), len(x)-1, len(y)-1), 0)
 }
