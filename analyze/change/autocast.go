@@ -53,7 +53,7 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 				narrow[row], x.wide[row] = true, true
 			}
 		}
-		d.castLosses(p, x.wide, func(stack []snapshot.FrameID, depth int) bool {
+		d.castLosses(p, x.wide, false, func(stack []snapshot.FrameID, depth int) bool {
 			return d.upcasts(stack, depth) || d.isLoss(stack, depth)
 		})
 		maps.DeleteFunc(x.wide, func(row int32, _ bool) bool { return x.outside[row] })

@@ -87,9 +87,9 @@ func (d *draft) cast(losses bool) (wide map[int32]bool, likely int64) {
 	for i := range d.passes {
 		p := &d.passes[i]
 		d.castTiles(p, wide, false)
-		d.castLosses(p, wide, d.upcasts)
+		d.castLosses(p, wide, false, d.upcasts)
 		if losses && d.floats(p) < 0 {
-			likely = max(likely, 2*d.castLosses(p, wide, d.likelyUpcasts))
+			likely = max(likely, 2*d.castLosses(p, wide, true, d.likelyUpcasts))
 		}
 		d.castSoftmaxes(p, wide)
 		d.castNorms(p, wide)
@@ -157,8 +157,8 @@ func (d *draft) inputOf(p *pass, n norm, from int32) int32 {
 }
 
 // castLosses has losses that go over to 32 bits, of which a filter knows the frame, hold a copy of what they are given until they
-// return, and gives how large the largest copy is, in bytes.
-func (d *draft) castLosses(p *pass, wide map[int32]bool, is func(stack []snapshot.FrameID, depth int) bool) (most int64) {
+// return, and gives how large the largest copy is, in bytes. A copy that the program makes may be shared with what else it makes of that.
+func (d *draft) castLosses(p *pass, wide map[int32]bool, shared bool, is func(stack []snapshot.FrameID, depth int) bool) (most int64) {
 	for row := p.rows.from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
 		stack := d.stack(d.t.Lives[row].Stack)
 		depth := 0
@@ -182,13 +182,91 @@ func (d *draft) castLosses(p *pass, wide map[int32]bool, is func(stack []snapsho
 		for k := first; k <= row; k++ {
 			wide[k] = true
 		}
-		d.add(largest, d.t.Lives[first].Born, d.lossOver(first, row))
-		if grad := d.gradientsOf(p, largest, wide); grad >= 0 {
-			d.narrowBehind(grad, largest)
+		begin, over, g := d.t.Lives[first].Born, d.lossOver(first, row), d.gradientsOfLoss(p, largest, shared)
+		if shared {
+			begin, over = d.alsoWide(p, largest, first, wide), max(over, g.over)
+		}
+		d.add(largest, begin, over)
+		for _, grad := range g.rows {
+			wide[grad] = true
+		}
+		if g.last >= 0 {
+			d.narrowFrom(g.last, g.at)
 		}
 		most = max(most, d.t.Lives[largest].Requested)
 	}
 	return most
+}
+
+// alsoWide has what else is made of what a loss is given, as the square of its normalizer is which many add, compute in 32 bits, and gives
+// the event of the first of that, or of the loss.
+func (d *draft) alsoWide(p *pass, largest, first int32, wide map[int32]bool) (begin int32) {
+	alike := func(row int32) bool { return d.t.Lives[row].Requested == d.t.Lives[largest].Requested }
+	begin = d.t.Lives[first].Born
+	given := first - 1
+	for given >= p.rows.from && !(alike(given) && d.end(given) > begin) {
+		given--
+	}
+	if given < p.rows.from {
+		return begin
+	}
+	for row := given + 1; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
+		if alike(row) {
+			wide[row], begin = true, min(begin, d.t.Lives[row].Born)
+		}
+	}
+	return begin
+}
+
+// lossGradients are the rows of backward of the size of what a loss is given.
+type lossGradients struct {
+	rows []int32
+	last int32 // of rows, the one that goes on to what made that; -1 for none
+	at   int32 // the event from which it does
+	over int32 // the event after which another than the loss needs its input no longer, -1 where none does
+}
+
+// gradientsOfLoss finds a loss's own gradients, of its choice and of its input, before it lets go of its result, and, if others are asked for,
+// those of what else took the same, which wait for each other to be summed.
+func (d *draft) gradientsOfLoss(p *pass, largest int32, others bool) lossGradients {
+	const own = 2
+	n, end := d.t.Lives[largest].Requested, d.end(largest)
+	g := lossGradients{last: -1, at: end + 1, over: -1}
+	var behind []int32
+	for row := largest + 1; row < p.rows.to && (d.t.Lives[row].Born < end || d.t.Lives[row].Requested <= n && !d.gradient(row)); row++ {
+		switch l := &d.t.Lives[row]; {
+		case d.phase(row) != inBackward || l.Requested != n:
+		case l.Born < end:
+			g.rows = append(g.rows, row)
+		case len(g.rows) > 0 && l.Born < d.last(g.rows[len(g.rows)-1]):
+			behind = append(behind, row)
+		}
+	}
+	if len(g.rows) > 0 {
+		g.last = g.rows[len(g.rows)-1]
+	}
+	switch {
+	case !others:
+		return g
+	case len(behind) > 1:
+		g.over = d.t.Lives[behind[len(behind)-1]].Born - 1 // their sum
+		g.rows = append(g.rows, behind...)
+	case len(g.rows) > own:
+		g.over = d.t.Lives[g.rows[len(g.rows)-own]].Born - 1
+	default:
+		return g
+	}
+	for _, row := range g.rows {
+		if d.last(row) > d.last(g.last) {
+			g.last = row
+		}
+	}
+	for _, row := range g.rows {
+		if row != g.last {
+			g.at = max(g.at, d.last(row)+1)
+		}
+	}
+	return g
 }
 
 // lossOver is the event after which a loss, which makes some rows, has let go of what it needs no longer: the last of these that goes
@@ -291,11 +369,10 @@ func (d *draft) gradientsOf(p *pass, of int32, note map[int32]bool) int32 {
 	return last
 }
 
-// narrowBehind has the gradient that a row's node made go over to 16 bits.
-func (d *draft) narrowBehind(grad, row int32) {
-	at, until := d.end(row)+1, d.last(grad)
-	if until > at && d.until(grad, at) {
-		d.add(grad, at, until).parts = 2
+// narrowFrom has a gradient go over to 16 bits behind an event.
+func (d *draft) narrowFrom(grad, event int32) {
+	if until := d.last(grad); until > event && d.until(grad, event) {
+		d.add(grad, event, until).parts = 2
 	}
 }
 
