@@ -32,12 +32,12 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 			weights[n] = max(weights[n], times)
 		}
 	}
-	weighed, given, made := map[int32]int32{}, map[int32]int32{}, trainedRows{}
+	weighed, given, own, made := map[int32]int32{}, map[int32]int32{}, map[int32]bool{}, trainedRows{}
 	var left []product16
 	for i := range d.passes {
 		p := &d.passes[i]
 		x := autocast{draft: d, pass: p, forward: d.results(p), narrow: narrow, wide: map[int32]bool{}, normed: map[int32]bool{},
-			own: map[int32]bool{}, casts: map[int32]bool{}, matrices: matrices, needs: d.savedRows(p),
+			own: own, casts: map[int32]bool{}, matrices: matrices, needs: d.savedRows(p),
 			weights: weights, weighed: weighed, given: given,
 			sums: map[int32]int32{}, summed: map[int32][]int32{}, ownNorms: d.norms(p)}
 		x.addUps()
@@ -124,7 +124,11 @@ func (d *draft) castUnsaved(row int32, narrow, wide map[int32]bool) {
 		return
 	}
 	narrow[row], wide[row] = true, true
-	d.add(row, d.t.Lives[row].Born+1, min(d.returned(last), d.end(row)-1)).bytes = d.sizes[row]
+	over := d.returned(last)
+	if d.unused[row] {
+		over = d.end(row)
+	}
+	d.add(row, d.t.Lives[row].Born+1, min(over, d.end(row)-1)).bytes = d.sizes[row]
 }
 
 // inCrossEntropy reports whether a cross entropy makes a row, but for those that are known to be given 32 bits.
@@ -148,7 +152,7 @@ type autocast struct {
 	outside      map[int32]bool // rows that are not made under torch.autocast
 	products     []product16
 	normed       map[int32]bool // what norms are given, or scaled
-	own          map[int32]bool // results that operations save themselves
+	own          map[int32]bool // results that operations save themselves, of all passes
 	casts        map[int32]bool // gradients that go over to another type, and whether that is the wider one
 	matrices     []int32        // large parameters
 	weights      map[int64]int  // by size, how many gradients of parameters a pass makes at most

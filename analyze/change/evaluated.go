@@ -1,6 +1,9 @@
 package change
 
-import "github.com/snapana/snapana/snapshot"
+import (
+	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/snapshot"
+)
 
 // Modules are called without anything that goes back through them, too, as in an evaluation. What they make then shows its types less
 // well: nothing is saved. The same code makes the same types as on the way to a pass.
@@ -44,7 +47,8 @@ func (x *autocast) likenesses(last trainedRows) (like map[int32]int32, now train
 }
 
 // typesLike gives rows the types of those that they are like, and has products of them make copies of weights, which are kept until
-// the modules are over, and of what they are given, until they are done.
+// the modules are over, and of what they are given, until they are done. A graph that nothing goes back through keeps both while it is
+// there, and what was given no longer.
 func (x *autocast) typesLike(like map[int32]int32) {
 	for from := 0; from < len(x.forward); {
 		first := x.forward[from]
@@ -61,6 +65,12 @@ func (x *autocast) typesLike(like map[int32]int32) {
 			last++
 		}
 		over := x.returned(last)
+		for _, row := range x.forward[from:to] {
+			if x.unused[row] {
+				over = max(over, x.end(row))
+			}
+		}
+		var let []int32                                  // what graphs keep copies of instead
 		seen, now := map[int32]bool{}, map[int32]int32{} // now are the last rows by those that they are like
 		for _, row := range x.forward[from:to] {
 			of, ok := like[row]
@@ -78,11 +88,42 @@ func (x *autocast) typesLike(like map[int32]int32) {
 			}
 			now[of] = row
 			if given, ok := x.given[of]; ok {
-				if copied, there := now[given]; there {
+				copied, there := now[given]
+				if !there && x.isDropout(given) {
+					copied, there = x.undropped(given, now)
+				}
+				switch {
+				case !there:
+				case x.unused[copied] && x.last(copied) == x.end(copied):
+					x.add(copied, x.t.Lives[row].Born, x.end(copied)).parts = 2
+					if !x.own[like[copied]] {
+						let = append(let, copied)
+					}
+				default:
 					x.add(copied, x.t.Lives[row].Born, x.returned(x.operation(row).to-1)).parts = 2
 				}
 			}
 		}
+		for _, row := range let {
+			x.until(row, x.leaves(row))
+		}
 		from = to
 	}
+}
+
+// isDropout reports whether a row is made by torch's dropout, which makes nothing in an evaluation.
+func (r *run) isDropout(row int32) bool {
+	own := r.stack(r.code(row))
+	return len(own) > 0 && frames.Of(r.s, own[0]).IsLibrary() && r.name(own[0]) == "dropout"
+}
+
+// undropped is the row that takes the place of what a dropout makes where there is none: what is like its input.
+func (x *autocast) undropped(dropped int32, now map[int32]int32) (row int32, ok bool) {
+	const far = 8 // rows
+	for of := dropped - 1; of >= max(dropped-far, x.pass.rows.from); of-- {
+		if row, ok = now[of]; ok && x.t.Lives[of].Requested == x.t.Lives[dropped].Requested {
+			return row, true
+		}
+	}
+	return -1, false
 }

@@ -89,7 +89,9 @@ func (x *autocast) castGiven() (left []product16) {
 					gone, kept = x.t.Lives[product].Born, true // the checkpoint refers to it
 				}
 				x.add(row, born, gone).parts = 2
-				x.given[product] = row
+				if was, ok := x.given[product]; !ok || x.t.Lives[row].Requested > x.t.Lives[was].Requested { // else statistics of it
+					x.given[product] = row
+				}
 			}
 		}
 		if full && !changed && !kept {
