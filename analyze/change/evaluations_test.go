@@ -18,7 +18,7 @@ func TestEvaluations(t *testing.T) {
 	want := map[string]string{
 		"convnet_no_grad": "no-grad=convnet.py:167", "llama_no_grad": "no-grad=llama.py:275",
 		"gat_convs": "no-grad=gat.py:94", "gat_leak": "no-grad=gat.py:94",
-		"nano_evaluates_checkpoint": "no-grad=nano.py:155", "dqn_leak": "no-grad=dqn.py:74",
+		"eval_graph_amp": "no-grad=eval_graph.py:60", "nano_evaluates_checkpoint": "no-grad=nano.py:155", "dqn_leak": "no-grad=dqn.py:74",
 		"vit_checkpoint": "no-grad=vit_train.py:58", "unet_val": "no-grad=unet_carvana.py:108",
 		"validation_total": "no-grad=validation.py:48", "validation_few": "no-grad=validation.py:55",
 		"validation_values": "no-grad=validation.py:55",
