@@ -92,17 +92,17 @@ func (d *draft) castCrossEntropies(p *pass, narrow, wide map[int32]bool) {
 			continue
 		}
 		same := map[int32]bool{}
-		second := d.gradientsOf(p, row, same)
-		if len(same) != 2 {
+		d.gradientsOf(p, row, same)
+		grads := slices.Sorted(maps.Keys(same))
+		if n := len(grads); n != 2 && n != 3 {
 			continue // it is not the whole of it, or nothing goes back through it
-		}
-		first := int32(-1)
-		for grad := range same {
-			if grad != second {
-				first = grad
+		} else if n == 3 { // that of smoothed labels comes first
+			for _, grad := range []int32{grads[0], grads[2]} {
+				narrow[grad], wide[grad] = true, true
 			}
+			grads = grads[1:]
 		}
-		born := d.t.Lives[second].Born
+		first, born := grads[0], d.t.Lives[grads[1]].Born
 		if d.end(first) < born || d.t.Lives[first].Born+1 >= born {
 			continue
 		}
