@@ -206,7 +206,7 @@ func (d *draft) comesTwice(row int32, own []snapshot.FrameID, depth int) bool {
 		if same, _ := d.inside(own, stack, d.code(last), depth); !same || d.line(stack, depth) != line {
 			return true
 		}
-		if d.code(next) == code && next > last+1 {
+		if d.code(next) == code && d.code(last) != code {
 			return false
 		}
 		last = next
@@ -245,6 +245,11 @@ func (d *draft) inPlace(row, last int32) bool {
 	result := last
 	for result > row && (d.is(result, category.Workspace) || d.byproduct(result)) {
 		result--
+	}
+	for of := result - 1; of > row && d.operationAt[of] == d.operationAt[result]; of-- {
+		if d.t.Lives[of].GivenUp() > d.t.Lives[result].GivenUp() {
+			result = of // and that what it works in, as a convolution unfolds images into more than the result has
+		}
 	}
 	end := d.t.Lives[result].GivenUp()
 	return result > row && end >= 0 && end <= d.returned(last)
@@ -342,6 +347,14 @@ func (r *run) callsAgain(first, last, now snapshot.StackID, depth int) bool {
 	return now != first && r.returns(callee(first), callee(last), callee(now), now)
 }
 
+// beginsAgain reports whether a function that another calls at a depth from outside is called again: it has gone on to a later line, and
+// is back at the first code.
+func (r *run) beginsAgain(first, last, now snapshot.StackID, depth int) bool {
+	from, to := r.calledAt(r.stack(last), depth), r.calledAt(r.stack(now), depth)
+	return now == first && from != 0 && to != 0 && r.functions[from] == r.functions[to] &&
+		r.s.Frames.Get(to).Line < r.s.Frames.Get(from).Line
+}
+
 // returned is the event after which the call that allocated a row last has let go of what it had, as nothing else has been
 // allocated then.
 func (d *draft) returned(row int32) int32 {
@@ -400,8 +413,9 @@ func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool
 		switch {
 		case line == at && behind == 0:
 			// One operation of a module of torch's asks for all that comes with its result, as a convolution that tries
-			// algorithms does; of other code only what is small is taken for that.
-			other := next >= made || d.sizes[next]*8 >= d.sizes[row] && !frames.Of(d.s, own[0]).IsLibrary()
+			// algorithms does; of other code only workspaces, and what is small, are taken for that.
+			small := d.worksIn(next) || d.sizes[next]*8 < d.sizes[row]
+			other := next >= made || !small && !frames.Of(d.s, own[0]).IsLibrary()
 			if direct && other && d.holder(stack) >= depth {
 				x.into = next
 				return x
@@ -413,7 +427,7 @@ func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool
 			x.over = next + 1
 		case behind == 0:
 			behind, first = line, code
-		case line != behind || !d.contains(d.calledAt(stack, depth)) && (d.anew(first, before, code, true) &&
+		case line != behind || !d.contains(d.calledAt(stack, depth)) && (d.beginsAgain(first, before, code, depth) &&
 			!d.comesTwice(next, own, depth) || d.callsAgain(first, before, code, depth)):
 			return x
 		}

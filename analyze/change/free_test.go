@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/snapana/snapana/analyze/change"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/fixtures/build"
 )
 
@@ -36,6 +37,59 @@ func TestLoopOfBlocks(t *testing.T) {
 	a := ask(t, in, "no-grad=train.py:3")
 	if want := int64(3 * result); a.After.AllocatedPeak > want+blocks<<20 || a.After.AllocatedPeak < want {
 		t.Errorf("without gradients %d, before %d, want about %d", a.After.AllocatedPeak, a.Before.AllocatedPeak, want)
+	}
+}
+
+// TestLoopBehindStatement holds that a variable that a loop of blocks assigns anew, as `x = block(x)`, lets go of what it had before the
+// loop when the first block is over.
+func TestLoopBehindStatement(t *testing.T) {
+	const first, step, blocks = 32 << 20, 4 << 20, 6
+	in := built(t, build.Options{}, func(d *build.Device) {
+		for range 3 {
+			d.Stack = build.NewStack(slices.Concat([]string{"/app/model.py:4:forward"}, called, []string{"/app/train.py:3:main"})...)
+			kept := []*build.Block{d.Alloc(first)}
+			for i := range int64(blocks) {
+				for _, line := range []string{"11", "12"} {
+					d.Stack = build.NewStack(slices.Concat([]string{"/app/block.py:" + line + ":forward"}, called,
+						[]string{"/app/model.py:5:forward"}, called, []string{"/app/train.py:3:main"})...)
+					kept = append(kept, d.Alloc((i+1)*step))
+				}
+			}
+			backward(d, kept, 1<<20)
+			d.Stack = after
+			d.Free(d.Alloc(1 << 20))
+		}
+	})
+	a := ask(t, in, "no-grad=train.py:3")
+	if most := int64(3*blocks*step + first/2); a.After.AllocatedPeak > most {
+		t.Errorf("without gradients %d, before %d, want %d at most", a.After.AllocatedPeak, a.Before.AllocatedPeak, most)
+	}
+}
+
+// TestWorkspaceOfModule holds that a workspace which code that is no library's asks for behind a result of its own does not read that, so
+// that a checkpoint that makes it again lets go of it when the next layer has read it, and not before.
+func TestWorkspaceOfModule(t *testing.T) {
+	const result, layers = 8 << 20, 6
+	in := built(t, build.Options{}, func(d *build.Device) {
+		for range 3 {
+			var kept []*build.Block
+			for range layers {
+				for _, line := range []string{"11", "12", "13"} {
+					d.Stack = build.NewStack(slices.Concat([]string{"/app/linear.py:3:forward"}, called,
+						[]string{"/app/block.py:" + line + ":forward"}, called,
+						[]string{"/app/model.py:5:forward"}, called, []string{"/app/train.py:3:main"})...)
+					kept = append(kept, d.Alloc(result))
+					d.Free(d.Alloc(frames.WorkspaceSize))
+				}
+			}
+			backward(d, kept, 1<<20)
+			d.Stack = after
+			d.Free(d.Alloc(1 << 20))
+		}
+	})
+	a := ask(t, in, "no-grad=train.py:3")
+	if want := int64(2*result + frames.WorkspaceSize); a.After.AllocatedPeak < want {
+		t.Errorf("without gradients %d, before %d, want %d at least", a.After.AllocatedPeak, a.Before.AllocatedPeak, want)
 	}
 }
 

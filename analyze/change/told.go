@@ -18,7 +18,7 @@ type told struct {
 	alive  []int                      // places in made of what was there when some was left out last, and of what was made since
 	most   int                        // how many those were
 	took   int                        // the place in made of what an operator took last, -1 for nothing
-	sums   map[int64]bool             // by size, whether the last sum with what went around some operators has 16 bits
+	sums   map[int64]value            // by size, the last sum with what went around some operators
 	paired map[snapshot.StackID]value // by code, what an operator of two made last
 	// besides are gradients that backward makes for operators that are no products: of parameters, and of what has a smaller shape than
 	// what it is added to or multiplied with.
@@ -52,7 +52,7 @@ func (x *autocast) tells() bool {
 
 // typesTold finds the types of what is made on the way to the pass.
 func (x *autocast) typesTold() {
-	t := told{autocast: x, sums: map[int64]bool{}, paired: map[snapshot.StackID]value{}}
+	t := told{autocast: x, sums: map[int64]value{}, paired: map[snapshot.StackID]value{}}
 	t.findBesides()
 	at := 0
 	for row := x.pass.rows.from; row < x.pass.rows.to && x.t.Lives[row].Born < x.pass.begin; row++ {
@@ -291,7 +291,7 @@ func (t *told) pair(row int32, o frames.Operator) (half bool) {
 	defer func() {
 		t.paired[t.code(row)] = value{row: row, half: half}
 		if o.Name == "add" && beside < 0 {
-			t.sums[n] = half
+			t.sums[n] = value{row: row, half: half}
 		}
 	}()
 	if t.takesWide(row) {
@@ -330,12 +330,31 @@ func (t *told) pair(row int32, o frames.Operator) (half bool) {
 		}
 	case o.Name == "add": // of what went around some operators
 		if was, ok := t.sums[n]; ok {
-			half = half && was
+			half = half && was.half && !t.isNormed(row, first, was)
 		} else if k := t.oldest(row); k >= 0 {
 			half = half && t.made[k].half
 		}
 	}
 	return half
+}
+
+// isNormed reports whether a row adds what is at a place not to the last sum, which no function has any more, but to what a norm of 32
+// bits made of it, and a function has: as in blocks whose norms come behind sums, and not before what these go around.
+func (t *told) isNormed(row int32, place int, sum value) bool {
+	born := t.t.Lives[row].Born
+	if !sum.half || t.leaves(sum.row) >= born {
+		return false
+	}
+	for k := range t.there(row) {
+		of := t.made[k]
+		if of.row <= sum.row {
+			break
+		}
+		if k != place && t.size(of.row) == t.size(row) && t.leaves(of.row) >= born {
+			return !of.half
+		}
+	}
+	return false
 }
 
 // takesWide is autocast's, of what operators may be given, and has the last of that taken.
