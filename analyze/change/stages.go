@@ -322,6 +322,57 @@ func (r *run) goOn(g *group) bool {
 	return false
 }
 
+// stageEnds tells which calls of a list a stage ends with, where the function of stages goes on behind a loop to what makes images smaller:
+// these come to a later line of it, where what they give gets another size than that of the call before. It is nil where that is so of
+// none, or other calls come to a later line, too, or change sizes.
+func (d *draft) stageEnds(g *group) []bool {
+	around := d.stack(d.code(g.calls[0].rows[0]))
+	for i := range g.calls {
+		for _, row := range g.calls[i].rows {
+			around = around[len(around)-inCommon(around, d.stack(d.code(row))):]
+		}
+	}
+	line := func(row int32) int32 {
+		stack := d.stack(d.code(row))
+		if at := len(stack) - 1 - len(around); at >= 0 && d.isCode(stack, at) {
+			return d.s.Frames.Get(stack[at]).Line
+		}
+		return -1
+	}
+	size := func(c *instance) int64 {
+		if result := d.resultOf(c); result >= 0 {
+			return d.sizes[result]
+		}
+		return -1
+	}
+	ends, some := make([]bool, len(g.calls)), false
+	for i := range g.calls {
+		c, block := &g.calls[i], g.calls[i]
+		first := line(c.rows[0])
+		block.rows = c.rows[:1]
+		for _, row := range c.rows[1:] {
+			if line(row) != first {
+				break
+			}
+			block.rows = c.rows[:len(block.rows)+1]
+		}
+		if ends[i] = len(block.rows) < len(c.rows); ends[i] && line(c.rows[len(c.rows)-1]) < first {
+			return nil
+		}
+		if c.ordinal > 0 && i > 0 {
+			before := &g.calls[i-1]
+			if was := size(before); !ends[i-1] && size(&block) != was || (size(c) != size(&block)) != ends[i] {
+				return nil
+			}
+			some = some || ends[i] && !ends[i-1]
+		}
+	}
+	if !some {
+		return nil
+	}
+	return ends
+}
+
 // bySize puts the blocks of a list together whose results are of one size, as those of a stage are, with what comes before the first;
 // nil for a list whose modules have no list themselves, where sizes tell of no stages, or of which the name is of blocks, or of one stage.
 func (d *draft) bySize(g *group, name string) *group {
@@ -336,13 +387,14 @@ func (d *draft) bySize(g *group, name string) *group {
 	return nil
 }
 
-// sized puts the blocks of a list together whose results are of one size, with what comes before the first; nil where sizes tell of no
-// stages.
+// sized puts the blocks of a list together whose results are of one size, with what comes before the first, or those up to where a stage
+// ends; nil where that tells of no stages.
 func (d *draft) sized(g *group) *group {
 	out := *g
 	out.calls, out.most, out.bodies, out.outer, out.staged = nil, 0, nil, nil, nil
 	var size int64
-	for _, c := range g.calls {
+	ends := d.stageEnds(g)
+	for i, c := range g.calls {
 		result := d.resultOf(&c)
 		if result < 0 {
 			return nil
@@ -351,7 +403,7 @@ func (d *draft) sized(g *group) *group {
 		if size = d.t.Lives[result].Requested; len(out.calls) > 0 && c.ordinal > 0 && c.pass == out.calls[len(out.calls)-1].pass {
 			stage := &out.calls[len(out.calls)-1]
 			between := d.rowsUnder(g, stage.rows[len(stage.rows)-1]+1, c.rows[0])
-			if size == was {
+			if ends == nil && size == was || ends != nil && !ends[i-1] {
 				stage.rows = append(append(stage.rows, between...), c.rows...)
 				continue
 			}
