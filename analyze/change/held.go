@@ -246,7 +246,9 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 			}
 			if of := d.cloneOf(row); of >= 0 {
 				d.drop[row] = true
-				d.ends[of] = max(d.ends[of], end)
+				if d.ends[of] != whatif.AsRecorded {
+					d.ends[of] = max(d.ends[of], end)
+				}
 			}
 		}
 	}
@@ -345,7 +347,7 @@ func (d *draft) cloneOf(row int32) int32 {
 		return -1
 	}
 	switch name := d.name(own[0]); name {
-	case "hardswish", "hardsigmoid", "mish", "silu":
+	case "hardswish", "hardsigmoid", "hardtanh", "mish", "silu":
 	default:
 		return -1
 	}
@@ -361,7 +363,7 @@ func (d *draft) cloneOf(row int32) int32 {
 	}
 	for of := row - 1; of >= max(row-longNode, 0); of-- {
 		if d.t.Lives[of].Requested == n && d.outlasts(of) {
-			if e := d.t.Lives[of].GivenUp(); e < 0 || e >= d.end(row) || d.ends[of] == whatif.AsRecorded {
+			if e := d.t.Lives[of].GivenUp(); e < 0 || e >= d.end(row) {
 				return -1
 			}
 			return of

@@ -3,6 +3,8 @@ package change
 import (
 	"cmp"
 	"slices"
+
+	"github.com/snapana/snapana/analyze/whatif"
 )
 
 // offloading has what the operations of a pass save go to the host's memory, and come back when their nodes begin
@@ -93,7 +95,15 @@ func (x *offloading) moveSaved() {
 			x.e.leaves = max(x.e.leaves, x.sizes[row])
 			continue
 		}
-		if !x.until(row, x.stays(row)) {
+		over := x.stays(row)
+		// What was cloned is over with its operation, which works in the other.
+		if of := x.cloneOf(row); of >= 0 {
+			if x.draft.ends[of] != whatif.AsRecorded {
+				x.draft.ends[of] = max(x.draft.ends[of], over)
+			}
+			over = x.operationOf(row)
+		}
+		if !x.until(row, over) {
 			continue
 		}
 		x.e.count(x.run, row)
