@@ -218,12 +218,25 @@ func (d *draft) comesTwice(row int32, own []snapshot.FrameID, depth int) bool {
 // again, as the residual stream of a transformer, which a variable holds on the way, is added to. Where it does not, it is that other.
 func (d *draft) addedTo(row int32, depth int, behind, last int32) int32 {
 	const far = 4096 // rows
+	module := false  // whether the function has called one on the way
 	for next := behind + 1; next <= min(last, behind+far); next++ {
 		if d.sizes[next] == d.sizes[row] && d.sums(next, depth) {
+			if module && d.scales(row) && d.scales(next+1) {
+				next++
+			}
 			return next
 		}
+		stack := d.stack(d.code(next))
+		module = module || len(stack) > depth && d.callsModule(stack[:len(stack)-1-depth])
 	}
 	return behind
+}
+
+// scales reports whether the line that makes a row by an operation of the program's own scales what it adds before, as in
+// `x + 0.5 * f(x)`: a sum saves nothing, so that this goes at once.
+func (d *draft) scales(row int32) bool {
+	return row > 0 && int(row) < len(d.t.Lives) && d.code(row-1) == d.code(row) && d.sizes[row-1] == d.sizes[row] &&
+		slices.Contains(slices.Collect(d.goneBehind(row)), row-1)
 }
 
 // sums reports whether a function at a depth from outside makes a row by an operation of its own.
