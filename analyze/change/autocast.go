@@ -65,6 +65,7 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 		x.copyWidened()
 		left = x.goOn(left)
 		x.weighOwn()
+		x.findBases()
 		left = append(left, x.castGiven()...)
 		var like map[int32]int32
 		like, made = x.likenesses(made)
@@ -175,6 +176,8 @@ type widened struct{ given, result int32 }
 type product16 struct {
 	row    int32
 	weighs bool // by a parameter
+	base   bool // of a layer that peft has an adapter for, which is frozen
+	adapts bool // of such an adapter
 }
 
 // types finds the types of what is made on the way to the pass.
@@ -199,6 +202,10 @@ func (x *autocast) types() {
 		if x.wide[row] || x.outside[row] || x.masks(row) {
 			continue
 		}
+		if x.unfolds(row) {
+			x.narrow[row] = true
+			continue
+		}
 		code, size := x.stack(x.code(row))[0], x.t.Lives[row].Requested
 		begun = begun || x.around[x.t.Lives[row].Stack] != 0
 		other := last < 0 || size != x.t.Lives[last].Requested
@@ -214,7 +221,7 @@ func (x *autocast) types() {
 				break // the mean over heads of what a softmax made
 			}
 			if weighs := of == frames.Weighs || product && !heads; weighs || product || other {
-				x.products = append(x.products, product16{row, weighs})
+				x.products = append(x.products, product16{row: row, weighs: weighs})
 			}
 		case of == frames.Full:
 			half = false
@@ -244,7 +251,7 @@ func (x *autocast) types() {
 			half = false
 		case other && (begun || x.isProduct(row)): // of what the program multiplies itself
 			half = true
-			x.products = append(x.products, product16{row, false})
+			x.products = append(x.products, product16{row: row})
 		case x.scores(last) && x.savesOwn(row) && !x.saved(x.pass, last): // a softmax
 			half, x.own[row] = false, true
 		}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
-	"github.com/snapana/snapana/snapshot"
 )
 
 // remadeCopy is a copy of a weight, by the row of its gradient, that is made again when a checkpoint runs a module again, at an event; -1
@@ -20,29 +19,30 @@ func (x *autocast) castGiven() (left []product16) {
 	trains := nodes{x.draft, p, func(row int32) bool { return x.gradient(row) || x.piled[row] }}
 	uses := x.usesOf(trains.products(), x.needs)
 	next, floats := 0, x.floats(p) // next of products
-	trained := map[int]bool{}      // products
+	products := slices.DeleteFunc(slices.Clone(x.products), func(of product16) bool { return of.base })
+	trained := map[int32]bool{}    // products, by row
 	inCells := x.castCells()       // products, by row
 	copies := map[remadeCopy]int{} // of weights, 1 + their place in added
 	for i, row := range x.needs {
-		for next < len(x.products) && x.products[next].row <= row {
+		for next < len(products) && products[next].row <= row {
 			next++
 		}
 		if x.narrow[row] && x.normed[row] {
 			x.copyWide(row)
 		}
-		if next == len(x.products) || x.normed[row] || x.wide[row] || x.is(row, category.Input) && !x.isFloats(row) {
+		if next == len(products) || x.normed[row] || x.wide[row] || x.is(row, category.Input) && !x.isFloats(row) {
 			continue
 		}
 		read := x.gradientAt(x.end(row)) >= 0
 		type node struct{ end, grad int32 } // grad is the gradient of a weight, -1 for none
 		var ends []node                     // of products, those of the last ones first
-		given := read && x.savedBy(row).saver < 0 || !read && !x.products[next].weighs
+		given := read && x.savedBy(row).saver < 0 || !read && !products[next].weighs
 		kept := x.own[row] // by the operation that made it
 		if node := x.nodeAt(x.end(row)); node.Node != "" {
 			product := node.GivesOn() == frames.Half
 			given, kept = product || given && kept, !product
 		} else if given && kept {
-			given = !x.dropsOut(x.needs[i:], x.products[next].row)
+			given = !x.dropsOut(x.needs[i:], products[next].row)
 		}
 		if given {
 			ends = append(ends, node{x.end(row), x.gradientAt(x.end(row))})
@@ -61,20 +61,20 @@ func (x *autocast) castGiven() (left []product16) {
 		full := !x.narrow[row] && !x.is(row, category.Input)
 		for k, n := range ends {
 			at := next + k
-			if at >= len(x.products) {
+			if at >= len(products) {
 				break
 			}
-			product := x.products[at].row
+			product := products[at].row
 			if inCells[product] {
-				trained[at] = true
+				trained[product] = true
 				continue
 			}
 			born := x.t.Lives[product].Born
-			weighs, over := n.grad >= 0 && x.products[at].weighs, n.end
+			weighs, over := n.grad >= 0 && products[at].weighs, n.end
 			if weighs {
 				over = x.nodeOver(n.grad)
 				x.weighed[product] = x.castWeight(product, n.grad, over, copies)
-				trained[at] = true
+				trained[product] = true
 			}
 			if full && (weighs || !changed) {
 				x.castAt(x.gradientOf(row, n.end), over, true)
@@ -103,12 +103,12 @@ func (x *autocast) castGiven() (left []product16) {
 		x.add(floats, x.t.Lives[x.products[first].row].Born, p.last).parts = 2
 	}
 	row, reached := p.rows.from, false // whether a later pass goes back through what is made there, as what is saved before tells
-	for i, of := range x.products {
+	for _, of := range x.products {
 		for ; row < of.row; row++ {
 			reached = !x.saved(p, row) && (reached || x.savedBehind(p, row) != nil)
 		}
-		if of.weighs && !trained[i] && reached {
-			left, trained[i] = append(left, of), true
+		if of.weighs && !of.base && !trained[of.row] && reached {
+			left, trained[of.row] = append(left, of), true
 		}
 	}
 	x.castFrozen(trained, floats >= 0)
@@ -171,117 +171,4 @@ func (x *autocast) castAgain(row int32, again remake, over int32, copied int) in
 	made := x.add(row, again.event, over)
 	made.Turn, made.parts = again.turn-1, 2
 	return len(x.added)
-}
-
-// castFrozen has products by weights that are not trained keep copies of these, which what they give on is made with, where there are
-// as many such weights: in the order of the model's parameters.
-func (x *autocast) castFrozen(trained map[int]bool, floats bool) {
-	var products, all []int32
-	for i, of := range x.products {
-		if of.row < x.pass.rows.from {
-			continue // a pass before made copies for it
-		}
-		if of.weighs && !trained[i] {
-			products = append(products, of.row)
-		}
-		if of.weighs {
-			all = append(all, of.row)
-		}
-	}
-	if len(products) == 0 {
-		return
-	}
-	gradients := x.gradientSizes(x.pass)
-	for row := range x.piled {
-		gradients[x.t.Lives[row].Requested] = true
-	}
-	var weights []int32
-	for _, row := range x.matrices {
-		if row < products[0] && !gradients[x.t.Lives[row].Requested] {
-			weights = append(weights, row)
-		}
-	}
-	least, most := len(weights), len(weights)
-	if !floats {
-		least-- // the first may be of an embedding
-	}
-	if n := len(products); n < least || n > most {
-		const others = 4 // embeddings, and a head that a loss multiplies by itself
-		if of := x.ofLines(all, least, most); of != nil {
-			products = of
-		} else if n > most || n < most-others {
-			return
-		}
-	}
-	weights = x.weightsOf(products, weights)
-	for i, result := range products {
-		last := x.neededBefore(result)
-		if last < 0 || x.end(last) <= x.pass.begin {
-			continue
-		}
-		born, gone := x.t.Lives[result].Born, x.end(last)
-		if again, ok := x.remade[result]; ok {
-			x.castAgain(weights[i], again, gone, 0)
-			gone = x.t.Lives[result].Born
-		}
-		x.add(weights[i], born, gone).parts = 2
-	}
-}
-
-// weightsOf are the weights that products multiply, one each, of some in the order of the model's parameters: the first
-// and the last may be of embeddings and of what a loss multiplies by itself. A weight is larger than what its product gives
-// by what a layer is given, of which there are few sizes where each product has its own weight.
-func (x *autocast) weightsOf(products, weights []int32) []int32 {
-	best, fewest := 0, len(products)+1
-	for from := len(weights) - len(products); from >= 0; from-- {
-		inputs := map[float64]bool{}
-		for i, row := range products {
-			inputs[float64(x.t.Lives[weights[from+i]].Requested)/float64(x.t.Lives[row].Requested)] = true
-		}
-		if len(inputs) < fewest {
-			best, fewest = from, len(inputs)
-		}
-	}
-	return weights[best : best+len(products)]
-}
-
-// ofLines are those of some products that some of the lines which call them make, between least and most, as many as there can be: what
-// adapters multiply beside no parameter of a model weighs. It is nil where several sets of lines make as many.
-func (x *autocast) ofLines(products []int32, least, most int) []int32 {
-	const many = 8 // lines
-	var lines []snapshot.FrameID
-	of := make([]int, len(products)) // place in lines
-	for i, row := range products {
-		stack := x.stack(x.code(row))
-		at := max(slices.IndexFunc(stack, func(id snapshot.FrameID) bool { return !frames.Of(x.s, id).IsLibrary() }), 0)
-		k := slices.Index(lines, stack[at])
-		if k < 0 {
-			k, lines = len(lines), append(lines, stack[at])
-		}
-		of[i] = k
-	}
-	if len(lines) > many {
-		return nil
-	}
-	var found []int32
-	several := false
-	for set := 1; set < 1<<len(lines); set++ {
-		var some []int32
-		for i, row := range products {
-			if set>>of[i]&1 == 1 {
-				some = append(some, row)
-			}
-		}
-		switch {
-		case len(some) < max(least, len(found), 1) || len(some) > most:
-		case len(some) == len(found):
-			several = true
-		default:
-			found, several = some, false
-		}
-	}
-	if several {
-		return nil
-	}
-	return found
 }

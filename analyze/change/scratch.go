@@ -114,6 +114,9 @@ func (r *run) convolves(row int32) bool {
 	return false
 }
 
+// unfolds reports whether a row is what a convolution unfolds into, or works in otherwise until it is done.
+func (r *run) unfolds(row int32) bool { return r.convolves(row) && r.alone(row) }
+
 // alone reports whether nothing but workspaces of matrix products, gradients of parameters and what is small beside it is made while
 // a row is there, as the ones that a transposed convolution adds its bias with: it comes and goes within one call.
 func (r *run) alone(row int32) bool {

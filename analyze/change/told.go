@@ -88,6 +88,9 @@ func (t *told) find(row int32, o frames.Operator) {
 	switch {
 	case o.Kind == frames.Counts, t.places(row, o), t.ofParameters(row):
 		return // nothing computes with it, or torch.autocast does not see it
+	case t.unfolds(row):
+		t.narrow[row] = !t.outside[row]
+		return
 	case t.ofWeight(row, o.Name):
 		half = true
 	case t.masks(row), o.Kind == frames.Makes:
@@ -99,7 +102,7 @@ func (t *told) find(row int32, o frames.Operator) {
 		half = true
 		if !o.Copies {
 			t.takeAll(row, o)
-			t.products = append(t.products, product16{row, of == frames.Weighs})
+			t.products = append(t.products, product16{row: row, weighs: of == frames.Weighs})
 		}
 	case o.Kind == frames.Alike:
 		half = t.like(row)
