@@ -209,6 +209,7 @@ func (x *autocast) types() {
 		code, size := x.stack(x.code(row))[0], x.t.Lives[row].Requested
 		begun = begun || x.around[x.t.Lives[row].Stack] != 0
 		other := last < 0 || size != x.t.Lives[last].Requested
+		joined := x.joinedWith(row, last)
 		group, norm := x.norm(row)
 		x.normed[row] = norm
 		switch of, name := x.precision(row); {
@@ -247,6 +248,8 @@ func (x *autocast) types() {
 			half = false
 		case last >= 0 && !other && !x.weights16 && x.scaled(last) && !x.isProduct(row):
 			half, x.normed[last] = false, true
+		case joined >= 0:
+			half = half && x.narrow[joined]
 		case !x.isProduct(row) && x.takesWide(row), other && x.takesTwo(row):
 			half = false
 		case other && (begun || x.isProduct(row)): // of what the program multiplies itself
@@ -361,6 +364,27 @@ func (x *autocast) neededBefore(row int32) int32 {
 		return -1
 	}
 	return x.needs[k-1]
+}
+
+// joinedWith is what a row may join to the result before it (torch.cat, which has no frame of Python and takes the larger type): the last
+// of the rest's size that is still there; -1 for none.
+func (x *autocast) joinedWith(row, last int32) int32 {
+	const far = 256 // results
+	if last < 0 || x.isProduct(row) {
+		return -1
+	}
+	n := x.t.Lives[last].Requested
+	rest := x.t.Lives[row].Requested - n
+	if rest <= 0 || n <= 0 || rest%n == 0 && !frames.Of(x.s, x.stack(x.code(last))[0]).IsLibrary() {
+		return -1 // it may be that several times, as heads of keys that are fewer than those of queries
+	}
+	k, _ := slices.BinarySearch(x.forward, last)
+	for _, of := range slices.Backward(x.forward[max(k-far, 0):k]) {
+		if x.t.Lives[of].Requested == rest && x.end(of) > x.t.Lives[row].Born {
+			return of
+		}
+	}
+	return -1
 }
 
 // masks reports whether a function makes a row that says in its name that it makes masks: what these are made of is no product.
