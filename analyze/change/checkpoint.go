@@ -174,10 +174,11 @@ func (d *draft) between(c, next *instance, x, of *part) []int32 {
 }
 
 // given is what goes into the first call of a list, where backward needs it for nothing else: what the program made last before it, and
-// lets go of in it; none where it is not known.
+// lets go of in it, or what it still has behind it, of the size of what the call makes first; none where it is not known.
 func (d *draft) given(c *instance, of *part) []int32 {
 	const far = 16 // rows
 	begins, over := d.t.Lives[c.rows[0]].Born, d.returned(c.rows[len(c.rows)-1])
+	has := int32(-1)
 	for row := c.rows[0] - 1; row >= max(c.rows[0]-far, c.pass.rows.from); row-- {
 		switch end := d.end(row); {
 		case d.phase(row) != inProgram || d.drop[row] || end <= begins || d.byproduct(row) && !d.resultOfProduct(row) ||
@@ -186,9 +187,17 @@ func (d *draft) given(c *instance, of *part) []int32 {
 			return nil // it is there
 		case end <= over:
 			return []int32{row}
+		case has >= 0 || d.sizes[row] != d.sizes[c.rows[0]]:
+		case end > c.pass.begin:
+			return nil
+		default:
+			has = row
 		}
 	}
-	return nil
+	if has < 0 {
+		return nil
+	}
+	return []int32{has}
 }
 
 func difference(a, b int64) int64 { return max(a-b, b-a) }
