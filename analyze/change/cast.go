@@ -226,8 +226,8 @@ type lossGradients struct {
 	over int32 // the event after which another than the loss needs its input no longer, -1 where none does
 }
 
-// gradientsOfLoss finds a loss's own gradients, of its choice and of its input, before it lets go of its result, and, if others are asked for,
-// those of what else took the same, which wait for each other to be summed.
+// gradientsOfLoss finds a loss's own gradients, of its choice and of its input, before it lets go of its result, and, if others are
+// asked for, those of what else took the same, which wait for each other to be summed.
 func (d *draft) gradientsOfLoss(p *pass, largest int32, others bool) lossGradients {
 	const own = 2
 	n, end := d.t.Lives[largest].Requested, d.end(largest)

@@ -179,13 +179,13 @@ func (d *draft) given(c *instance, of *part) []int32 {
 	const far = 16 // rows
 	begins, over := d.t.Lives[c.rows[0]].Born, d.returned(c.rows[len(c.rows)-1])
 	has := int32(-1)
-	for row := c.rows[0] - 1; row >= max(c.rows[0]-far, c.pass.rows.from); row-- {
+	for row := c.rows[0] - 1; row >= c.pass.rows.from && (row >= c.rows[0]-far || has < 0); row-- {
 		switch end := d.end(row); {
 		case d.phase(row) != inProgram || d.drop[row] || end <= begins || d.byproduct(row) && !d.resultOfProduct(row) ||
 			d.sizes[row]*small < d.sizes[c.rows[0]]:
-		case d.saved(c.pass, row) && end > of.start && end < of.last:
+		case d.saved(c.pass, row) && end > of.start && end < of.last && row >= c.rows[0]-far:
 			return nil // it is there
-		case end <= over:
+		case end <= over && row >= c.rows[0]-far:
 			return []int32{row}
 		case has >= 0 || d.sizes[row] != d.sizes[c.rows[0]]:
 		case end > c.pass.begin:
