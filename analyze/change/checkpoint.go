@@ -179,13 +179,16 @@ func (d *draft) given(c *instance, of *part) []int32 {
 	const far = 16 // rows
 	begins, over := d.t.Lives[c.rows[0]].Born, d.returned(c.rows[len(c.rows)-1])
 	has := int32(-1)
-	for row := c.rows[0] - 1; row >= c.pass.rows.from && (row >= c.rows[0]-far || has < 0); row-- {
-		switch end := d.end(row); {
+	for row := c.rows[0] - 1; row >= c.pass.rows.from; row-- {
+		near, end := row >= c.rows[0]-far, d.end(row)
+		switch {
+		case !near && has >= 0:
+			return []int32{has}
 		case d.phase(row) != inProgram || d.drop[row] || end <= begins || d.byproduct(row) && !d.resultOfProduct(row) ||
 			d.sizes[row]*small < d.sizes[c.rows[0]]:
-		case d.saved(c.pass, row) && end > of.start && end < of.last && row >= c.rows[0]-far:
+		case near && d.saved(c.pass, row) && end > of.start && end < of.last:
 			return nil // it is there
-		case end <= over && row >= c.rows[0]-far:
+		case near && end <= over:
 			return []int32{row}
 		case has >= 0 || d.sizes[row] != d.sizes[c.rows[0]]:
 		case end > c.pass.begin:
