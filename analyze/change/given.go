@@ -2,9 +2,11 @@ package change
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/snapshot"
 )
 
 // remadeCopy is a copy of a weight, by the row of its gradient, that is made again when a checkpoint runs a module again, at an event; -1
@@ -100,7 +102,11 @@ func (x *autocast) castGiven() (left []product16) {
 	}
 	first := slices.IndexFunc(x.products, func(of product16) bool { return of.row >= p.rows.from })
 	if floats >= 0 && first >= 0 {
-		x.add(floats, x.t.Lives[x.products[first].row].Born, p.last).parts = 2
+		product := x.products[first].row
+		x.add(floats, x.t.Lives[product].Born, p.last).parts = 2
+		if _, again := x.remade[product]; !again && x.saved(p, floats) && x.last(floats) == x.end(floats) {
+			x.until(floats, x.leaves(floats)) // the product saves the copy instead
+		}
 	}
 	row, reached := p.rows.from, false // whether a later pass goes back through what is made there, as what is saved before tells
 	for _, of := range x.products {
@@ -141,13 +147,19 @@ func (x *autocast) castWeight(product, grad, over int32, copies map[remadeCopy]i
 	if of, ok := x.sums[weight]; ok {
 		weight = of
 	}
+	caches := x.caches(product)
 	if again, ok := x.remade[product]; ok {
 		k := remadeCopy{weight, again.event}
+		if !caches {
+			clear(copies)
+		}
 		copies[k] = x.castAgain(grad, again, over, copies[k])
-		over = max(x.pass.begin-1, born) // torch.autocast is over
+		if over = born; caches {
+			over = max(x.pass.begin-1, born) // torch.autocast is over
+		}
 	}
 	first := remadeCopy{weight, -1}
-	if c := copies[first]; c > 0 {
+	if c := copies[first]; c > 0 && caches {
 		made := &x.added[c-1]
 		made.Born, made.Freed = min(made.Born, born), max(made.Freed, over)
 		return weight
@@ -155,6 +167,15 @@ func (x *autocast) castWeight(product, grad, over int32, copies map[remadeCopy]i
 	x.add(grad, born, over).parts = 2
 	copies[first] = len(x.added)
 	return weight
+}
+
+// caches reports whether torch.autocast keeps the copies of weights for other uses: Lightning's trainer tells it not to
+// (lightning/pytorch/plugins/precision/amp.py: cache_enabled=False), so that they are of the product alone that is given them.
+func (x *autocast) caches(product int32) bool {
+	return !slices.ContainsFunc(x.stack(x.code(product)), func(id snapshot.FrameID) bool {
+		file := x.file(id)
+		return strings.HasPrefix(file, "lightning/pytorch/") || strings.HasPrefix(file, "pytorch_lightning/")
+	})
 }
 
 // castAgain has a product that a checkpoint runs again be given a copy of 16 bits then, up to an event: another one, or one that it makes
