@@ -47,7 +47,7 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 			x.outside = x.rowsOutside(m)
 			maps.Copy(x.wide, x.outside)
 		}
-		d.castCrossEntropies(p, narrow, x.wide)
+		d.castCrossEntropies(p, narrow, x.wide, x.givenFixed)
 		if !d.underAutocast {
 			for _, row := range d.castTiles(p, x.wide, true) {
 				narrow[row], x.wide[row] = true, true
@@ -81,9 +81,14 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 // castCrossEntropies has cross entropies make logarithms of probabilities of the type of their logits, which they say
 // (aten/src/ATen/native/LossNLL.cpp: cross_entropy_loss), and only what comes behind compute in 32 bits, in a copy that is saved; and
 // backward the same. It notes the rows that have 16 bits, and those that are done with.
-func (d *draft) castCrossEntropies(p *pass, narrow, wide map[int32]bool) {
+func (d *draft) castCrossEntropies(p *pass, narrow, wide map[int32]bool, wideLogits func(row int32) bool) {
 	for row := p.rows.from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
 		if wide[row] || !d.inCrossEntropy(row) {
+			continue
+		}
+		if wideLogits(row) {
+			wide[row] = true
+			d.gradientsOf(p, row, wide)
 			continue
 		}
 		if d.last(row) < p.begin {
@@ -334,6 +339,39 @@ func (x *autocast) takesTwo(row int32) bool {
 	}
 	a, b := x.t.Lives[of[0]].Requested, x.t.Lives[of[1]].Requested
 	return a > element && b > element && a*b == element*x.t.Lives[row].Requested
+}
+
+// addsFixed reports whether a row may be the sum of another, beside which nothing of its size is there, and of something of 32 bits that
+// the model does not train, as positions that are computed once, or a bias of logits: no gradient tells of it, and nothing makes it on the
+// way to the pass.
+func (x *autocast) addsFixed(row, other int32) bool {
+	n, many, found := x.t.Lives[row].Requested, map[int64]int{}, false
+	for of := range x.rows() {
+		m := x.t.Lives[of].Requested
+		switch {
+		case of >= row:
+			return found && !x.weights16
+		case of == other || x.end(of) <= x.t.Lives[row].Born:
+		case m == n && of >= x.pass.rows.from:
+			return false
+		case x.is(of, category.Parameter) && m > number && m < n && n%m == 0:
+			many[m]++
+			found = found || many[m] > x.weights[m]
+		}
+	}
+	return false
+}
+
+// givenFixed reports whether what was made last before a row is the sum of a product and of something fixed, as C++ tells it.
+func (x *autocast) givenFixed(row int32) bool {
+	k, _ := slices.BinarySearch(x.forward, row)
+	if k < 2 || x.operator(x.forward[k-1]).Name != "add" {
+		return false
+	}
+	product, sum := x.forward[k-2], x.forward[k-1]
+	of, _ := x.precision(product)
+	same := x.t.Lives[sum].Requested == x.t.Lives[row].Requested && x.t.Lives[product].Requested == x.t.Lives[row].Requested
+	return same && of == frames.Weighs && x.addsFixed(sum, product)
 }
 
 // makeNarrow has a row have 16 bits, and what a convolution unfolds for it.

@@ -23,6 +23,7 @@ type told struct {
 	// besides are gradients that backward makes for operators that are no products: of parameters, and of what has a smaller shape than
 	// what it is added to or multiplied with.
 	besides []int32
+	claimed map[int32]bool // of these, those of what was multiplied: an addition behind that makes none
 }
 
 // value is what operators may be given.
@@ -52,7 +53,7 @@ func (x *autocast) tells() bool {
 
 // typesTold finds the types of what is made on the way to the pass.
 func (x *autocast) typesTold() {
-	t := told{autocast: x, sums: map[int64]value{}, paired: map[snapshot.StackID]value{}}
+	t := told{autocast: x, sums: map[int64]value{}, paired: map[snapshot.StackID]value{}, claimed: map[int32]bool{}}
 	t.findBesides()
 	at := 0
 	for row := x.pass.rows.from; row < x.pass.rows.to && x.t.Lives[row].Born < x.pass.begin; row++ {
@@ -334,7 +335,9 @@ func (t *told) pair(row int32, o frames.Operator) (half bool) {
 	case o.Name == "add": // of what went around some operators
 		if was, ok := t.sums[n]; ok {
 			half = half && was.half && !t.isNormed(row, first, was)
-		} else if k := t.oldest(row); k >= 0 {
+		} else if k := t.oldest(row); k == first {
+			half = half && !t.addsFixed(row, t.made[first].row)
+		} else if k >= 0 {
 			half = half && t.made[k].half
 		}
 	}
@@ -476,9 +479,11 @@ func (t *told) besideOf(row int32, o frames.Operator) int32 {
 	}
 	k, _ := slices.BinarySearchFunc(t.besides, from+1, func(grad, e int32) int { return cmp.Compare(t.t.Lives[grad].Born, e) })
 	for ; k < len(t.besides) && t.t.Lives[t.besides[k]].Born < to; k++ {
-		of := t.operator(t.besides[k])
-		if of.IsNodeOf(o.Name) || of.SumsUp() && o.Kind == frames.Pairs {
-			return t.besides[k]
+		grad := t.besides[k]
+		of := t.operator(grad)
+		if of.IsNodeOf(o.Name) || of.SumsUp() && o.Kind == frames.Pairs && (o.Name != "add" || !t.claimed[grad]) {
+			t.claimed[grad] = t.claimed[grad] || o.Name == "mul"
+			return grad
 		}
 	}
 	return -1
