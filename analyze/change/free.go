@@ -97,7 +97,7 @@ func (d *draft) goes(row int32, kept bool) (event int32, depth int) {
 			at, made = last, max(made, last+1)
 		case by.saver > x.last || by.several:
 			return d.returned(last), depth
-		case d.sums(row, depth):
+		case d.sums(row, depth) || d.untilSum(own, depth):
 			return d.returned(d.addedTo(row, depth, x.last, last)), depth
 		default:
 			return d.returned(x.last), depth
@@ -230,6 +230,17 @@ func (d *draft) addedTo(row int32, depth int, behind, last int32) int32 {
 		module = module || len(stack) > depth && d.callsModule(stack[:len(stack)-1-depth])
 	}
 	return behind
+}
+
+// untilSum reports whether a block of transformers' has what its norm gives at a depth from outside, in the variable that the sum behind the
+// next layer replaces, as in `hidden_states = attn_output + residual` (GPT2Block). Other blocks of transformers' replace it by what
+// that layer gives.
+func (d *draft) untilSum(own []snapshot.FrameID, depth int) bool {
+	switch frames.Base(d.file(own[len(own)-1-depth])) {
+	case "modeling_gpt2.py", "modeling_gpt_neo.py", "modeling_gpt_bigcode.py", "modeling_decision_transformer.py":
+		return depth == d.holder(own) && normalizes(d.name(own[0]))
+	}
+	return false
 }
 
 // scales reports whether the line that makes a row by an operation of the program's own scales what it adds before, as in

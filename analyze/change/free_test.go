@@ -169,3 +169,31 @@ func TestDelBehindStatement(t *testing.T) {
 			a.Before.AllocatedPeak)
 	}
 }
+
+// TestNormUntilSum holds that blocks of GPT-2's kind in transformers have what a norm gives until they add what is made of that.
+func TestNormUntilSum(t *testing.T) {
+	const result, model = 8 << 20, "/lib/site-packages/transformers/models/gpt2/modeling_gpt2.py:"
+	in := built(t, build.Options{}, func(d *build.Device) {
+		for range 3 {
+			var kept []*build.Block
+			for range 5 {
+				for _, made := range [][]string{
+					slices.Concat([]string{torch + "nn/functional.py:7:layer_norm", torch + "nn/modules/normalization.py:9:forward"},
+						called, []string{model + "276:forward"}),
+					slices.Concat([]string{torch + "nn/modules/linear.py:5:forward"}, called, []string{model + "277:forward"}),
+					{model + "285:forward"},
+				} {
+					d.Stack = build.NewStack(slices.Concat(made, called, []string{model + "608:forward"}, called,
+						[]string{"/app/train.py:3:main"})...)
+					kept = append(kept, d.Alloc(result))
+				}
+			}
+			backward(d, kept, 1<<20)
+			d.Stack = after
+			d.Free(d.Alloc(1 << 20))
+		}
+	})
+	if a := ask(t, in, "no-grad=train.py:3"); a.After.AllocatedPeak < 4*result {
+		t.Errorf("without gradients %d, before %d, want %d at least", a.After.AllocatedPeak, a.Before.AllocatedPeak, 4*result)
+	}
+}

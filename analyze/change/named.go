@@ -477,6 +477,12 @@ const everyList = "*"
 func (d *draft) outstanding(kept []keeper, c *Change, names []string) []keeper {
 	const more = 3 // times as much
 	if len(names) == 1 {
+		if kept = ofRival(kept, names[0]); len(kept) == 1 {
+			return kept
+		}
+		if at := d.stream(names[0], kept[0].around[0]); at >= 0 && len(kept) == 2 && d.ofOneModule(kept) {
+			return kept[at : at+1]
+		}
 		begins := func(k keeper) bool { return d.convolves(k.calls[0].rows[0]) }
 		halves := slices.DeleteFunc(slices.Clone(kept), begins) // it comes before them
 		if strings.HasPrefix(strings.ToLower(lastPart(names[0])), "conv") && len(halves) == len(kept)-1 {

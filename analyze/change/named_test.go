@@ -43,6 +43,8 @@ func TestNames(t *testing.T) {
 		{"of one class", []listed{text, image}, "layers.*", 6, 30},
 		{"some of one class", []listed{text, image}, "layers.0", 0, 0},
 		{"two of one class", []listed{text, image}, "layers.0,layers.1", 0, 0},
+		{"of a generator", []listed{text, other}, "generator.blocks.*", 3, 18},
+		{"of its critic", []listed{text, other}, "critic.blocks.*", 3, 12},
 		{"of no class", []listed{plain, more}, "layers.*", 0, 0},
 		{"of two classes", []listed{text, other}, "layers.*", 0, 0},
 	} {
