@@ -255,6 +255,10 @@ func (x *autocast) types() {
 			half, x.normed[last] = false, true
 		case joined >= 0:
 			half = half && x.narrow[joined]
+		case !other && x.isLogarithms(row, last):
+			if half, x.own[row] = false, true; x.narrow[last] {
+				x.widened = append(x.widened, widened{last, row})
+			}
 		case !x.isProduct(row) && x.takesWide(row), other && x.takesTwo(row):
 			half = false
 		case other && (begun || x.isProduct(row)): // of what the program multiplies itself
@@ -479,6 +483,20 @@ func (x *autocast) scaled(row int32) bool {
 	}
 	grad := x.gradientAt(x.end(row))
 	return grad >= 0 && x.ofScale(grad, row)
+}
+
+// isLogarithms reports whether a row are the logarithms of probabilities that a program makes of the result before it by a function of
+// Tensor's, which has no frame: backward needs it and not what it is made of, and one of torch's losses that take such is called next.
+// A log_softmax computes in 32 bits.
+func (x *autocast) isLogarithms(row, last int32) bool {
+	k, _ := slices.BinarySearch(x.forward, row)
+	if k+1 >= len(x.forward) || x.saved(x.pass, last) || x.end(row) <= x.pass.begin || x.isProduct(row) ||
+		frames.Of(x.s, x.stack(x.code(row))[0]).IsLibrary() {
+		return false
+	}
+	return slices.ContainsFunc(x.stack(x.code(x.forward[k+1])), func(id snapshot.FrameID) bool {
+		return frames.Of(x.s, id).Part() == frames.Loss && frames.TakesLogarithms(x.name(id))
+	})
 }
 
 // norm reports whether a row is what a norm of torch's is given that saves it, and whether that is one of groups.

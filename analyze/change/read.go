@@ -361,7 +361,8 @@ func (r *run) findBrief() {
 // place to a gradient of a smaller batch before does (torch/csrc/autograd/functions/accumulate_grad.h): the next node
 // has the gradient of a result until it is over.
 func (r *run) goesAtOnce(row int32) bool {
-	return r.lastBefore(r.end(row)) == r.lastBefore(r.nodeOver(row))
+	end := r.t.Lives[row].GivenUp()
+	return end >= 0 && r.lastBefore(end) == r.lastBefore(r.nodeOver(row))
 }
 
 func (r *run) is(row int32, of category.Category) bool {

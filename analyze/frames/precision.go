@@ -26,6 +26,11 @@ var turns = regexp.MustCompile(`(?i)rotary|(^|_)rope(_|$)`)
 // function of its own (torch/_tensor.py: __pow__).
 func IsPower(name string) bool { return name == "wrapped" }
 
+// TakesLogarithms reports whether a loss of torch's takes logarithms of probabilities, by its name (torch/nn/functional.py).
+func TakesLogarithms(name string) bool {
+	return name == "nll_loss" || name == "ctc_loss" || name == "kl_div"
+}
+
 // Turns reports whether a function turns pairs of elements by their places, by its name.
 func Turns(name string) bool { return turns.MatchString(name) }
 
