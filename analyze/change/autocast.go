@@ -100,23 +100,40 @@ func (d *draft) castCrossEntropies(p *pass, narrow, wide map[int32]bool, wideLog
 		same := map[int32]bool{}
 		d.gradientsOf(p, row, same)
 		grads := slices.Sorted(maps.Keys(same))
-		if n := len(grads); n != 2 && n != 3 {
+		smoothed := len(grads) == 3 && d.smooths(p, row, grads)
+		if len(grads) != 2 && !smoothed {
 			continue // it is not the whole of it, or nothing goes back through it
-		} else if n == 3 { // that of smoothed labels comes first
-			for _, grad := range []int32{grads[0], grads[2]} {
-				narrow[grad], wide[grad] = true, true
-			}
-			grads = grads[1:]
 		}
-		first, born := grads[0], d.t.Lives[grads[1]].Born
+		first, last := grads[len(grads)-2], grads[len(grads)-1]
+		born := d.t.Lives[last].Born
 		if d.end(first) < born || d.t.Lives[first].Born+1 >= born {
 			continue
+		}
+		if smoothed {
+			narrow[grads[0]], wide[grads[0]] = true, true
+			narrow[last], wide[last] = true, true
 		}
 		narrow[row], wide[row], wide[first] = true, true, true
 		d.add(row, d.t.Lives[row].Born+1, d.t.Lives[first].Born).bytes = d.sizes[row] // behind what is copied
 		d.add(first, born-1, d.end(first)).parts = 2
 		d.until(first, born-1)
 	}
+}
+
+// smooths reports whether three gradients are of a cross entropy of smoothed labels: of their sum, of its choice and of its input, with
+// nothing else of that size let go of meanwhile.
+func (d *draft) smooths(p *pass, row int32, grads []int32) bool {
+	const least = 4096 // bytes
+	if d.t.Lives[row].Requested < least {
+		return false
+	}
+	for other := p.rows.from; other < p.rows.to && d.t.Lives[other].Born < p.begin; other++ {
+		if end := d.end(other); other != row && d.t.Lives[other].Requested == d.t.Lives[row].Requested && d.saved(p, other) &&
+			end > d.t.Lives[grads[0]].Born && end < d.end(row) {
+			return false
+		}
+	}
+	return true
 }
 
 // castUnsaved is castCrossEntropies for a row that nothing goes back through.

@@ -255,7 +255,7 @@ func (r *run) joinTurns(g *group) {
 		seen := map[snapshot.StackID]bool{}
 		for k, row := range c.rows[1:] {
 			if code := r.code(row); code != r.code(c.rows[k]) && code != r.code(c.rows[0]) {
-				turns[code] = turns[code] || seen[code] && r.back(r.code(c.rows[k]), code, false)
+				turns[code] = turns[code] || seen[code] && r.back(r.code(c.rows[k]), code)
 				seen[code] = true
 			}
 		}
@@ -459,13 +459,11 @@ func (r *run) depthAt(c *instance, row int32) int {
 const longStatement = 8
 
 // back reports whether code is where a call began, or before that: at an earlier line of the same function, or in a list
-// of torch's at one of a function of that name, which is of the modules of another list. Of code that comes again, the
-// lines of one statement are not before it.
-func (r *run) back(first, now snapshot.StackID, again bool) bool {
-	return r.backFrom(first, first, now, again)
-}
+// of torch's at one of a function of that name, which is of the modules of another list.
+func (r *run) back(first, now snapshot.StackID) bool { return r.backFrom(first, first, now, false) }
 
-// backFrom is back for a call that has gone on to other code of the function: a statement that goes back has both lines.
+// backFrom is back for a call that has gone on to other code of the function: a statement that goes back has both lines. Of code that
+// comes again, the lines of one statement are not before it.
 func (r *run) backFrom(first, last, now snapshot.StackID, again bool) bool {
 	if first == now {
 		return true

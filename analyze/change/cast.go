@@ -193,7 +193,11 @@ func (d *draft) castLosses(p *pass, wide map[int32]bool, shared bool, is func(st
 		if g.last >= 0 {
 			d.narrowFrom(g.last, g.at)
 		}
-		most = max(most, d.t.Lives[largest].Requested)
+		copies := int64(1)
+		if g.over >= 0 {
+			copies = 2 // what is made of it besides has 32 bits, too, and its gradients
+		}
+		most = max(most, copies*d.t.Lives[largest].Requested)
 	}
 	return most
 }
@@ -203,15 +207,17 @@ func (d *draft) castLosses(p *pass, wide map[int32]bool, shared bool, is func(st
 func (d *draft) alsoWide(p *pass, largest, first int32, wide map[int32]bool) (begin int32) {
 	alike := func(row int32) bool { return d.t.Lives[row].Requested == d.t.Lives[largest].Requested }
 	begin = d.t.Lives[first].Born
-	given := first - 1
-	for given >= p.rows.from && !(alike(given) && d.end(given) > begin) {
+	const far = 64 // rows
+	from, given := max(first-far, p.rows.from), first-1
+	for given >= from && !(alike(given) && d.end(given) > begin) {
 		given--
 	}
-	if given < p.rows.from {
+	if given < from {
 		return begin
 	}
-	for row := given + 1; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
-		if alike(row) {
+	until := min(d.end(given), p.begin)
+	for row := given + 1; row < p.rows.to && d.t.Lives[row].Born < until; row++ {
+		if alike(row) && !d.inLoss(row) {
 			wide[row], begin = true, min(begin, d.t.Lives[row].Born)
 		}
 	}
@@ -233,8 +239,13 @@ func (d *draft) gradientsOfLoss(p *pass, largest int32, others bool) lossGradien
 	n, end := d.t.Lives[largest].Requested, d.end(largest)
 	g := lossGradients{last: -1, at: end + 1, over: -1}
 	var behind []int32
-	for row := largest + 1; row < p.rows.to && (d.t.Lives[row].Born < end || d.t.Lives[row].Requested <= n && !d.gradient(row)); row++ {
-		switch l := &d.t.Lives[row]; {
+	others = others && d.onlyLoss(p, largest)
+	for row := largest + 1; row < p.rows.to; row++ {
+		l := &d.t.Lives[row]
+		if l.Born >= end && (!others || l.Requested > n || d.gradient(row)) {
+			break
+		}
+		switch {
 		case d.phase(row) != inBackward || l.Requested != n:
 		case l.Born < end:
 			g.rows = append(g.rows, row)
@@ -267,6 +278,16 @@ func (d *draft) gradientsOfLoss(p *pass, largest int32, others bool) lossGradien
 		}
 	}
 	return g
+}
+
+// onlyLoss reports whether backward goes through one loss alone that makes what has the size of a row.
+func (d *draft) onlyLoss(p *pass, largest int32) bool {
+	for row := p.rows.from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
+		if row != largest && d.t.Lives[row].Requested == d.t.Lives[largest].Requested && d.saved(p, row) && d.inLoss(row) {
+			return false
+		}
+	}
+	return true
 }
 
 // lossOver is the event after which a loss, which makes some rows, has let go of what it needs no longer: the last of these that goes

@@ -30,7 +30,7 @@ func (d *draft) checkpoint(calls []instance, all bool, e *Applied) {
 			continue
 		}
 		// Where a request fails in backward, the call that is next is taken for the one whose turn it is.
-		next := i+1 == len(calls) || calls[i+1].pass != c.pass || parts[i+1].first < c.pass.stop
+		next := i+1 == len(calls) || calls[i+1].pass != c.pass || parts[i+1].last < c.pass.stop
 		x.back = !c.pass.open && (x.first < c.pass.stop || next)
 		var given []int32 // the checkpoint refers to what goes in
 		switch {
@@ -176,31 +176,30 @@ func (d *draft) between(c, next *instance, x, of *part) []int32 {
 // given is what goes into the first call of a list, where backward needs it for nothing else: what the program made last before it, and
 // lets go of in it, or what it still has behind it, of the size of what the call makes first; none where it is not known.
 func (d *draft) given(c *instance, of *part) []int32 {
-	const far = 16 // rows
+	const near, far = 16, 4096 // rows
 	begins, over := d.t.Lives[c.rows[0]].Born, d.returned(c.rows[len(c.rows)-1])
-	has := int32(-1)
-	for row := c.rows[0] - 1; row >= c.pass.rows.from; row-- {
-		near, end := row >= c.rows[0]-far, d.end(row)
-		switch {
-		case !near && has >= 0:
-			return []int32{has}
-		case d.phase(row) != inProgram || d.drop[row] || end <= begins || d.byproduct(row) && !d.resultOfProduct(row) ||
-			d.sizes[row]*small < d.sizes[c.rows[0]]:
-		case near && d.saved(c.pass, row) && end > of.start && end < of.last:
+	is := func(row int32) bool {
+		return d.phase(row) == inProgram && !d.drop[row] && d.end(row) > begins && (!d.byproduct(row) || d.resultOfProduct(row))
+	}
+	for row := c.rows[0] - 1; row >= max(c.rows[0]-near, c.pass.rows.from); row-- {
+		switch end := d.end(row); {
+		case !is(row) || d.sizes[row]*small < d.sizes[c.rows[0]]:
+		case d.saved(c.pass, row) && end > of.start && end < of.last:
 			return nil // it is there
-		case near && end <= over:
+		case end <= over:
 			return []int32{row}
-		case has >= 0 || d.sizes[row] != d.sizes[c.rows[0]]:
-		case end > c.pass.begin:
-			return nil
-		default:
-			has = row
 		}
 	}
-	if has < 0 {
-		return nil
+	for row := c.rows[0] - 1; row >= max(c.rows[0]-far, c.pass.rows.from); row-- {
+		if !is(row) || d.sizes[row] != d.sizes[c.rows[0]] {
+			continue
+		}
+		if d.end(row) > c.pass.begin {
+			return nil
+		}
+		return []int32{row}
 	}
-	return []int32{has}
+	return nil
 }
 
 func difference(a, b int64) int64 { return max(a-b, b-a) }

@@ -346,7 +346,7 @@ func (d *draft) callOver(row int32, own []snapshot.FrameID, depth int) int32 {
 		if !list && (d.holder(of) <= depth || d.functions[callee(of)] != d.functions[callee(stack)]) {
 			break
 		}
-		if turn < 0 && (d.anew(d.code(row), d.code(last), code, false) || d.callsAgain(d.code(row), d.code(last), code, depth)) {
+		if turn < 0 && (d.anew(d.code(row), d.code(last), code) || d.callsAgain(d.code(row), d.code(last), code, depth)) {
 			if turn = last; !list {
 				break
 			}
@@ -360,8 +360,8 @@ func (d *draft) callOver(row int32, own []snapshot.FrameID, depth int) int32 {
 }
 
 // anew reports whether code begins again what began with the first: it is back there, and before what ran last. See back.
-func (r *run) anew(first, last, now snapshot.StackID, again bool) bool {
-	return now != last && r.back(last, now, false) && r.back(first, now, again)
+func (r *run) anew(first, last, now snapshot.StackID) bool {
+	return now != last && r.back(last, now) && r.back(first, now)
 }
 
 // callsAgain reports whether a function that another calls at a depth from outside is called again: it has gone on to a later line, and
@@ -438,13 +438,13 @@ func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool
 		case line == at && behind == 0:
 			// One operation of a module of torch's asks for all that comes with its result, as a convolution that tries
 			// algorithms does; of other code only workspaces, and what is small, are taken for that.
-			small := d.worksIn(next) || d.sizes[next]*8 < d.sizes[row]
-			other := next >= made || !small && !frames.Of(d.s, own[0]).IsLibrary()
+			slight := d.worksIn(next) || d.sizes[next]*8 < d.sizes[row]
+			other := next >= made || !slight && !frames.Of(d.s, own[0]).IsLibrary()
 			if direct && other && d.holder(stack) >= depth {
 				x.into = next
 				return x
 			}
-			if code != before && d.back(d.code(row), code, false) {
+			if code != before && d.back(d.code(row), code) {
 				behind, first = line, code // the line comes again, in a loop
 				break
 			}

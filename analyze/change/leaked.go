@@ -186,7 +186,7 @@ type graphCall struct {
 func (d *draft) repeats(g *leakedGraph, row int32) bool {
 	now, last := d.t.Lives[row].Stack, d.t.Lives[g.rows[len(g.rows)-1]].Stack
 	if around := d.around[now]; around == 0 || around != d.around[last] {
-		return d.back(g.kind, d.code(row), false)
+		return d.back(g.kind, d.code(row))
 	}
 	if d.code(row) != g.kind {
 		return false
