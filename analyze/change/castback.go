@@ -131,14 +131,25 @@ func (x *autocast) gradientOf(row, end int32) int32 {
 // copyWide has a norm of torch's compute in 32 bits, in a copy of what it is given that it saves.
 func (x *autocast) copyWide(row int32) {
 	saver := x.savedBy(row).saver
-	if saver < 0 || x.last(row) != x.end(row) {
+	if saver < 0 {
 		return
 	}
-	if of, _ := x.precision(saver); of != frames.Full {
+	again, redone := x.remade[x.operation(saver).from]
+	if of, _ := x.precision(saver); of != frames.Full || !redone && x.last(row) != x.end(row) {
 		return
 	}
 	x.castAt(x.gradientOf(row, x.end(row)), x.end(row), false)
-	x.copySaved(row, saver)
+	if !redone {
+		x.copySaved(row, saver)
+		return
+	}
+	if again.event >= 0 && again.event < x.end(row) {
+		made := x.add(row, again.event, x.end(row))
+		made.Turn, made.bytes = again.turn-1, x.sizes[row]
+	}
+	if x.remade[row].event == again.event {
+		x.goesAgain(row)
+	}
 }
 
 // copySaved has what saves a row of 16 bits save a copy of 32 in its place, which is made right before it.

@@ -190,8 +190,9 @@ func (d *draft) given(c *instance, of *part) []int32 {
 			return []int32{row}
 		}
 	}
+	first := c.rows[max(slices.IndexFunc(c.rows, func(row int32) bool { return !d.isCanonicalMask(row) }), 0)]
 	for row := c.rows[0] - 1; row >= max(c.rows[0]-far, c.pass.rows.from); row-- {
-		if !is(row) || d.sizes[row] != d.sizes[c.rows[0]] {
+		if !is(row) || d.sizes[row] != d.sizes[first] {
 			continue
 		}
 		if d.end(row) > c.pass.begin {
@@ -430,15 +431,16 @@ func (d *draft) recompute(c *instance, x *part, weights map[int32]bool, e *Appli
 	for _, row := range c.rows {
 		l := &d.t.Lives[row]
 		if l.Born > to {
-			d.remade[row] = remake{at, when(to) + 2}
+			d.remade[row] = remake{event: at, turn: when(to) + 2}
 			continue
 		}
-		d.remade[row] = remake{at, when(l.Born)}
+		d.remade[row] = remake{event: at, turn: when(l.Born)}
 		if d.drop[row] || d.stands(row) { // autograd's thread has a workspace of its own
 			continue
 		}
 		v, end := d.add(row, at, at), d.end(row)
 		v.Turn = when(l.Born)
+		d.remade[row] = remake{at, v.Turn, len(d.added)}
 		switch {
 		case d.saved(c.pass, row) && (row != x.out || x.inner): // what the module returns then, the checkpoint lets go of at once
 			v.Freed = max(d.unpacked(end), at)
@@ -447,4 +449,14 @@ func (d *draft) recompute(c *instance, x *part, weights map[int32]bool, e *Appli
 		}
 		e.recomputed += d.sizes[row]
 	}
+}
+
+// goesAgain has a row that a checkpoint makes again go then as the program lets go of it, as something else is saved in its place.
+func (d *draft) goesAgain(row int32) {
+	again := d.remade[row]
+	if again.life == 0 || d.added[again.life-1].Like != row || d.added[again.life-1].Until != 0 {
+		return
+	}
+	made, born := &d.added[again.life-1], d.t.Lives[row].Born
+	made.Freed, made.Until = made.Born, again.turn+2*max(d.leaves(row)-born, 0)+1
 }

@@ -33,7 +33,10 @@ type draft struct {
 }
 
 // remake is an event and a turn at it; the event is -1 where the recording ends before.
-type remake struct{ event, turn int32 }
+type remake struct {
+	event, turn int32
+	life        int // 1 + the place in added of what is made then, 0 for nothing
+}
 
 // extra is a life that comes in, of the size of a row divided by Parts.
 type extra struct {

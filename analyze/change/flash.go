@@ -96,8 +96,7 @@ func (r *run) isMasked(out int32, squares []square) bool {
 		if len(own) < len(stack) || !slices.Equal(own[len(own)-len(stack)+1:], stack[1:]) {
 			break
 		}
-		canonical := func(id snapshot.FrameID) bool { return r.name(id) == "_canonical_mask" }
-		if r.inMultiHead(row) && r.t.Lives[row].Requested > number || slices.ContainsFunc(own, canonical) {
+		if r.inMultiHead(row) && r.t.Lives[row].Requested > number || r.isCanonicalMask(row) {
 			return true
 		}
 	}
@@ -108,6 +107,12 @@ func (r *run) isMasked(out int32, squares []square) bool {
 		return s.row < out && r.end(s.row) > r.t.Lives[out].Born && head%of == 0 && head*statistics*s.tokens == n*whole &&
 			statistics/4%whole == 0
 	})
+}
+
+// isCanonicalMask reports whether torch's attention makes numbers of a mask of what is true or not.
+func (r *run) isCanonicalMask(row int32) bool {
+	canonical := func(id snapshot.FrameID) bool { return r.name(id) == "_canonical_mask" }
+	return slices.ContainsFunc(r.stack(r.code(row)), canonical)
 }
 
 // inStack reports whether code runs in a layer of one of torch's own encoders or decoders.

@@ -59,7 +59,8 @@ func (x *autocast) castGiven() (left []product16) {
 			continue // it is of another operation alone
 		}
 		changed := x.last(row) != x.end(row)
-		_, inside := x.remade[row]
+		mine, inside := x.remade[row]
+		copied := false // where a checkpoint makes it again
 		full := !x.narrow[row] && !x.is(row, category.Input)
 		for k, n := range ends {
 			at := next + k
@@ -78,15 +79,20 @@ func (x *autocast) castGiven() (left []product16) {
 				x.weighed[product] = x.castWeight(product, n.grad, over, copies)
 				trained[product] = true
 			}
-			if full && (weighs || !changed) {
+			again, isRemade := x.remade[product]
+			redone := isRemade && inside && mine.event >= 0 && mine.event == again.event
+			if full && (weighs || !changed || redone) {
 				x.castAt(x.gradientOf(row, n.end), over, true)
 			}
 			if weighs {
 				x.castAt(n.grad, over, true)
 			}
-			if full && !changed {
+			if full && redone {
+				x.castAgain(row, again, n.end, 0)
+				copied = true
+			} else if full && !changed {
 				gone := n.end
-				if again, ok := x.remade[product]; ok && !inside {
+				if isRemade && !inside {
 					x.castAgain(row, again, n.end, 0)
 					gone, kept = x.t.Lives[product].Born, true // the checkpoint refers to it
 				}
@@ -96,7 +102,9 @@ func (x *autocast) castGiven() (left []product16) {
 				}
 			}
 		}
-		if full && !changed && !kept {
+		if copied && !kept {
+			x.goesAgain(row)
+		} else if full && !changed && !kept {
 			x.until(row, x.leaves(row))
 		}
 	}
