@@ -232,15 +232,9 @@ func (d *draft) addedTo(row int32, depth int, behind, last int32) int32 {
 	return behind
 }
 
-// untilSum reports whether a block of transformers' has what its norm gives at a depth from outside, in the variable that the sum behind the
-// next layer replaces, as in `hidden_states = attn_output + residual` (GPT2Block). Other blocks of transformers' replace it by what
-// that layer gives.
+// untilSum reports whether a block has what its norm gives at a depth from outside until the sum behind the next layer.
 func (d *draft) untilSum(own []snapshot.FrameID, depth int) bool {
-	switch frames.Base(d.file(own[len(own)-1-depth])) {
-	case "modeling_gpt2.py", "modeling_gpt_neo.py", "modeling_gpt_bigcode.py", "modeling_decision_transformer.py":
-		return depth == d.holder(own) && normalizes(d.name(own[0]))
-	}
-	return false
+	return depth == d.holder(own) && normalizes(d.name(own[0])) && frames.ReplacesAtSum(d.file(own[len(own)-1-depth]))
 }
 
 // scales reports whether the line that makes a row by an operation of the program's own scales what it adds before, as in

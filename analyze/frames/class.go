@@ -286,11 +286,17 @@ func WeighsWide(file string) bool { return in(weighsWide, model(file)) }
 // ScalesGiven reports whether such norms scale what they are given, not the copy of 32 bits that they square, as T5's do.
 func ScalesGiven(file string) bool { return in(scalesGiven, model(file)) }
 
+// ReplacesAtSum reports whether blocks of such a model have what a norm gives in the variable that the sum behind the next layer
+// replaces, as in `hidden_states = attn_output + residual` (GPT2Block). Others replace it by what that layer gives.
+func ReplacesAtSum(file string) bool { return in(replacesAtSum, model(file)) }
+
 const (
-	// weighsWide and scalesGiven are models of transformers by how their norms compute (transformers 5).
+	// weighsWide, scalesGiven and replacesAtSum are models of transformers by how their norms compute, and where what these give goes
+	// (transformers 5).
 	weighsWide = " afmoe cohere cohere2 embedding_gemma2 flex_olmo gemma gemma2 gemma3 gemma3n gemma4 gpt_oss helium moshi nemotron_h " +
 		"olmo2 olmo3 olmo_hybrid qwen3_5 qwen3_5_moe qwen3_next recurrent_gemma t5gemma t5gemma2 vaultgemma "
-	scalesGiven = " cpmant idefics kosmos2_5 longt5 mt5 pix2struct pop2piano switch_transformers t5 udop umt5 "
+	scalesGiven   = " cpmant idefics kosmos2_5 longt5 mt5 pix2struct pop2piano switch_transformers t5 udop umt5 "
+	replacesAtSum = " decision_transformer gpt2 gpt_bigcode gpt_neo "
 	// softInForward are models of transformers whose attention computes its softmax itself, in 32 bits (transformers 5).
 	softInForward = " bloom flaubert layoutlmv2 longformer mpt sam sam_hq xlm "
 	// softAsGiven are models whose eager attention leaves its softmax the type that it is given.

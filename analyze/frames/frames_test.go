@@ -270,14 +270,18 @@ func TestCallsLeftOut(t *testing.T) {
 func TestNorms(t *testing.T) {
 	const models = "transformers/models/"
 	for _, c := range []struct {
-		file         string
-		wide, scales bool
+		file                   string
+		wide, scales, atTheSum bool
 	}{
-		{models + "llama/modeling_llama.py", false, false},
-		{models + "gemma2/modeling_gemma2.py", true, false},
-		{models + "t5/modeling_t5.py", false, true},
-		{"gemma2/modeling_gemma2.py", false, false},
+		{models + "llama/modeling_llama.py", false, false, false},
+		{models + "gemma2/modeling_gemma2.py", true, false, false},
+		{models + "t5/modeling_t5.py", false, true, false},
+		{models + "gpt2/modeling_gpt2.py", false, false, true},
+		{"gemma2/modeling_gemma2.py", false, false, false},
 	} {
+		if atTheSum := frames.ReplacesAtSum(c.file); atTheSum != c.atTheSum {
+			t.Errorf("%s: a norm's result goes at the sum %v, want %v", c.file, atTheSum, c.atTheSum)
+		}
 		if wide, scales := frames.WeighsWide(c.file), frames.ScalesGiven(c.file); wide != c.wide || scales != c.scales {
 			t.Errorf("%s: weighs in 32 bits %v, scales what it is given %v, want %v and %v", c.file, wide, scales, c.wide, c.scales)
 		}
