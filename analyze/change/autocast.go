@@ -328,14 +328,22 @@ func (x *autocast) ofWeight(row int32, function string) bool {
 // otherIsNarrow reports whether such a row has 16 bits now: where the other has, which is taken to be the last of that size
 // that is still there.
 func (x *autocast) otherIsNarrow(row int32) bool {
-	const far = 256 // results
-	k, _ := slices.BinarySearch(x.forward, row)
-	for _, of := range slices.Backward(x.forward[max(k-far, 0):k]) {
-		if x.t.Lives[of].Requested == x.t.Lives[row].Requested && x.end(of) > x.t.Lives[row].Born {
-			return x.narrow[of]
-		}
+	if of := x.lastThere(row, row, x.t.Lives[row].Requested); of >= 0 {
+		return x.narrow[of]
 	}
 	return x.weights16
+}
+
+// lastThere is the last result before one of a size, in bytes, that is still there when a row is made; -1 for none.
+func (x *autocast) lastThere(before, row int32, n int64) int32 {
+	const far = 256 // results
+	k, _ := slices.BinarySearch(x.forward, before)
+	for _, of := range slices.Backward(x.forward[max(k-far, 0):k]) {
+		if x.t.Lives[of].Requested == n && x.end(of) > x.t.Lives[row].Born {
+			return of
+		}
+	}
+	return -1
 }
 
 // takesWide reports whether something of 32 bits and of the size of a row is let go of behind it, see goneBehind: that is taken to be an
@@ -398,8 +406,8 @@ func (x *autocast) givenFixed(row int32) bool {
 // makeNarrow has a row have 16 bits, and what a convolution unfolds for it.
 func (x *autocast) makeNarrow(row int32) {
 	x.narrow[row] = true
-	unfolds := x.convolves(row)
-	for of := row + 1; unfolds && of < x.operation(row).to && x.byproduct(of); of++ {
+	convolves := x.convolves(row)
+	for of := row + 1; convolves && of < x.operation(row).to && x.byproduct(of); of++ {
 		x.narrow[of] = x.narrow[of] || !x.worksIn(of)
 	}
 }
@@ -428,22 +436,15 @@ func (x *autocast) neededBefore(row int32) int32 {
 // joinedWith is what a row may join to the result before it (torch.cat, which has no frame of Python and takes the larger type): the last
 // of the rest's size that is still there; -1 for none.
 func (x *autocast) joinedWith(row, last int32) int32 {
-	const far = 256 // results
 	if last < 0 || x.isProduct(row) {
 		return -1
 	}
-	n := x.t.Lives[last].Requested
+	n, own := x.t.Lives[last].Requested, x.stack(x.code(last))
 	rest := x.t.Lives[row].Requested - n
-	if rest <= 0 || n <= 0 || rest%n == 0 && !frames.Of(x.s, x.stack(x.code(last))[0]).IsLibrary() {
+	if rest <= 0 || n <= 0 || len(own) == 0 || rest%n == 0 && !frames.Of(x.s, own[0]).IsLibrary() {
 		return -1 // it may be that several times, as heads of keys that are fewer than those of queries
 	}
-	k, _ := slices.BinarySearch(x.forward, last)
-	for _, of := range slices.Backward(x.forward[max(k-far, 0):k]) {
-		if x.t.Lives[of].Requested == rest && x.end(of) > x.t.Lives[row].Born {
-			return of
-		}
-	}
-	return -1
+	return x.lastThere(last, row, rest)
 }
 
 // masks reports whether a function makes a row that says in its name that it makes masks: what these are made of is no product.

@@ -157,8 +157,9 @@ func (d *draft) inputOf(p *pass, n norm, from int32) int32 {
 }
 
 // castLosses has losses that go over to 32 bits, of which a filter knows the frame, hold a copy of what they are given until they
-// return, and gives how large the largest copy is, in bytes. A copy that the program makes may be shared with what else it makes of that.
-func (d *draft) castLosses(p *pass, wide map[int32]bool, shared bool, is func(stack []snapshot.FrameID, depth int) bool) (most int64) {
+// return, and gives how much more the largest of them needs for that, in bytes. A copy that the program makes a loss may share with
+// what else is made of it.
+func (d *draft) castLosses(p *pass, wide map[int32]bool, shares bool, is func(stack []snapshot.FrameID, depth int) bool) (most int64) {
 	for row := p.rows.from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
 		stack := d.stack(d.t.Lives[row].Stack)
 		depth := 0
@@ -182,8 +183,8 @@ func (d *draft) castLosses(p *pass, wide map[int32]bool, shared bool, is func(st
 		for k := first; k <= row; k++ {
 			wide[k] = true
 		}
-		begin, over, g := d.t.Lives[first].Born, d.lossOver(first, row), d.gradientsOfLoss(p, largest, shared)
-		if shared {
+		begin, over, g := d.t.Lives[first].Born, d.lossOver(first, row), d.gradientsOfLoss(p, largest, shares)
+		if shares {
 			begin, over = d.alsoWide(p, largest, first, wide), max(over, g.over)
 		}
 		d.add(largest, begin, over)
@@ -232,17 +233,17 @@ type lossGradients struct {
 	over int32 // the event after which another than the loss needs its input no longer, -1 where none does
 }
 
-// gradientsOfLoss finds a loss's own gradients, of its choice and of its input, before it lets go of its result, and, if others are
-// asked for, those of what else took the same, which wait for each other to be summed.
-func (d *draft) gradientsOfLoss(p *pass, largest int32, others bool) lossGradients {
+// gradientsOfLoss finds a loss's own gradients, of its choice and of its input, before it lets go of its result, and, if it shares
+// that, those of what else took the same, which wait for each other to be summed.
+func (d *draft) gradientsOfLoss(p *pass, largest int32, shares bool) lossGradients {
 	const own = 2
 	n, end := d.t.Lives[largest].Requested, d.end(largest)
 	g := lossGradients{last: -1, at: end + 1, over: -1}
 	var behind []int32
-	others = others && d.onlyLoss(p, largest)
+	shares = shares && d.onlyLoss(p, largest)
 	for row := largest + 1; row < p.rows.to; row++ {
 		l := &d.t.Lives[row]
-		if l.Born >= end && (!others || l.Requested > n || d.gradient(row)) {
+		if l.Born >= end && (!shares || l.Requested > n || d.gradient(row)) {
 			break
 		}
 		switch {
@@ -257,7 +258,7 @@ func (d *draft) gradientsOfLoss(p *pass, largest int32, others bool) lossGradien
 		g.last = g.rows[len(g.rows)-1]
 	}
 	switch {
-	case !others:
+	case !shares:
 		return g
 	case len(behind) > 1:
 		g.over = d.t.Lives[behind[len(behind)-1]].Born - 1 // their sum

@@ -62,6 +62,13 @@ func (d *draft) until(row, event int32) bool {
 	return true
 }
 
+// longer has a row that another change ended stay until an event, where that is later.
+func (d *draft) longer(row, event int32) {
+	if d.ends[row] != whatif.AsRecorded {
+		d.ends[row] = max(d.ends[row], event)
+	}
+}
+
 // last is the last event during which a row is there, as it is changed so far.
 func (d *draft) last(row int32) int32 {
 	if d.ends[row] != whatif.AsRecorded {

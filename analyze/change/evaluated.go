@@ -70,7 +70,7 @@ func (x *autocast) typesLike(like map[int32]int32) {
 				over = max(over, x.end(row))
 			}
 		}
-		var let []int32                                  // what graphs keep copies of instead
+		var replaced []int32                             // what graphs keep copies of instead
 		seen, now := map[int32]bool{}, map[int32]int32{} // now are the last rows by those that they are like
 		for _, row := range x.forward[from:to] {
 			of, ok := like[row]
@@ -97,14 +97,14 @@ func (x *autocast) typesLike(like map[int32]int32) {
 				case x.unused[copied] && x.last(copied) == x.end(copied):
 					x.add(copied, x.t.Lives[row].Born, x.end(copied)).parts = 2
 					if !x.own[like[copied]] {
-						let = append(let, copied)
+						replaced = append(replaced, copied)
 					}
 				default:
 					x.add(copied, x.t.Lives[row].Born, x.returned(x.operation(row).to-1)).parts = 2
 				}
 			}
 		}
-		for _, row := range let {
+		for _, row := range replaced {
 			x.until(row, x.leaves(row))
 		}
 		from = to

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/snapana/snapana/analyze/frames"
-	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/sorting"
 )
@@ -246,9 +245,7 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 			}
 			if of := d.cloneOf(row); of >= 0 {
 				d.drop[row] = true
-				if d.ends[of] != whatif.AsRecorded {
-					d.ends[of] = max(d.ends[of], end)
-				}
+				d.longer(of, end)
 			}
 		}
 	}

@@ -3,8 +3,6 @@ package change
 import (
 	"cmp"
 	"slices"
-
-	"github.com/snapana/snapana/analyze/whatif"
 )
 
 // offloading has what the operations of a pass save go to the host's memory, and come back when their nodes begin
@@ -98,9 +96,7 @@ func (x *offloading) moveSaved() {
 		over := x.stays(row)
 		// What was cloned is over with its operation, which works in the other.
 		if of := x.cloneOf(row); of >= 0 {
-			if x.draft.ends[of] != whatif.AsRecorded {
-				x.draft.ends[of] = max(x.draft.ends[of], over)
-			}
+			x.longer(of, over)
 			over = x.operationOf(row)
 		}
 		if !x.until(row, over) {
