@@ -88,7 +88,9 @@ func (d *draft) castCrossEntropies(p *pass, narrow, wide map[int32]bool, wideLog
 		}
 		if wideLogits(row) {
 			wide[row] = true
-			d.gradientsOf(p, row, wide)
+			for _, grad := range d.gradientsOf(p, row) {
+				wide[grad] = true
+			}
 			continue
 		}
 		if d.last(row) < p.begin {
@@ -97,9 +99,7 @@ func (d *draft) castCrossEntropies(p *pass, narrow, wide map[int32]bool, wideLog
 		if !d.saved(p, row) {
 			continue
 		}
-		same := map[int32]bool{}
-		d.gradientsOf(p, row, same)
-		grads := slices.Sorted(maps.Keys(same))
+		grads := d.gradientsOf(p, row)
 		smoothed := len(grads) == 3 && d.smooths(p, row, grads)
 		if len(grads) != 2 && !smoothed {
 			continue // it is not the whole of it, or nothing goes back through it
@@ -127,13 +127,9 @@ func (d *draft) smooths(p *pass, row int32, grads []int32) bool {
 	if d.t.Lives[row].Requested < least {
 		return false
 	}
-	for other := p.rows.from; other < p.rows.to && d.t.Lives[other].Born < p.begin; other++ {
-		if end := d.end(other); other != row && d.t.Lives[other].Requested == d.t.Lives[row].Requested && d.saved(p, other) &&
-			end > d.t.Lives[grads[0]].Born && end < d.end(row) {
-			return false
-		}
-	}
-	return true
+	return !d.otherSaved(p, row, func(other int32) bool {
+		return d.end(other) > d.t.Lives[grads[0]].Born && d.end(other) < d.end(row)
+	})
 }
 
 // castUnsaved is castCrossEntropies for a row that nothing goes back through.

@@ -238,28 +238,20 @@ type lossGradients struct {
 func (d *draft) gradientsOfLoss(p *pass, largest int32, shares bool) lossGradients {
 	const own = 2
 	n, end := d.t.Lives[largest].Requested, d.end(largest)
-	g := lossGradients{last: -1, at: end + 1, over: -1}
-	var behind []int32
-	shares = shares && d.onlyLoss(p, largest)
-	for row := largest + 1; row < p.rows.to; row++ {
-		l := &d.t.Lives[row]
-		if l.Born >= end && (!shares || l.Requested > n || d.gradient(row)) {
-			break
-		}
-		switch {
-		case d.phase(row) != inBackward || l.Requested != n:
-		case l.Born < end:
-			g.rows = append(g.rows, row)
-		case len(g.rows) > 0 && l.Born < d.last(g.rows[len(g.rows)-1]):
-			behind = append(behind, row)
-		}
-	}
+	g := lossGradients{rows: d.gradientsOf(p, largest), last: -1, at: end + 1, over: -1}
 	if len(g.rows) > 0 {
 		g.last = g.rows[len(g.rows)-1]
 	}
-	switch {
-	case !shares:
+	if !shares || len(g.rows) == 0 || d.otherSaved(p, largest, d.inLoss) {
 		return g
+	}
+	var behind []int32
+	for row := d.lastBefore(end) + 1; row < p.rows.to && d.t.Lives[row].Requested <= n && !d.gradient(row); row++ {
+		if d.phase(row) == inBackward && d.t.Lives[row].Requested == n && d.t.Lives[row].Born < d.last(g.last) {
+			behind = append(behind, row)
+		}
+	}
+	switch {
 	case len(behind) > 1:
 		g.over = d.t.Lives[behind[len(behind)-1]].Born - 1 // their sum
 		g.rows = append(g.rows, behind...)
@@ -281,14 +273,14 @@ func (d *draft) gradientsOfLoss(p *pass, largest int32, shares bool) lossGradien
 	return g
 }
 
-// onlyLoss reports whether backward goes through one loss alone that makes what has the size of a row.
-func (d *draft) onlyLoss(p *pass, largest int32) bool {
+// otherSaved reports whether a pass keeps another row of the size of one that a filter takes.
+func (d *draft) otherSaved(p *pass, of int32, takes func(row int32) bool) bool {
 	for row := p.rows.from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
-		if row != largest && d.t.Lives[row].Requested == d.t.Lives[largest].Requested && d.saved(p, row) && d.inLoss(row) {
-			return false
+		if row != of && d.t.Lives[row].Requested == d.t.Lives[of].Requested && d.saved(p, row) && takes(row) {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
 // lossOver is the event after which a loss, which makes some rows, has let go of what it needs no longer: the last of these that goes
@@ -370,25 +362,22 @@ func (d *draft) castSoftmaxes(p *pass, wide map[int32]bool) {
 		}
 		wide[row] = true
 		d.add(row, d.t.Lives[row+1].Born, d.last(row)).parts = 2
-		if grad := d.gradientsOf(p, row, nil); grad >= 0 {
-			d.add(row, d.t.Lives[grad].Born, d.t.Lives[grad].Born)
+		if grads := d.gradientsOf(p, row); len(grads) > 0 {
+			born := d.t.Lives[grads[len(grads)-1]].Born
+			d.add(row, born, born)
 		}
 	}
 }
 
-// gradientsOf gives the last row of backward of the size of one that it needs until then, -1 for none, and notes all of them
-// from its beginning on.
-func (d *draft) gradientsOf(p *pass, of int32, note map[int32]bool) int32 {
-	last := int32(-1)
+// gradientsOf are the rows of backward of the size of one that it needs until then, in the order of birth.
+func (d *draft) gradientsOf(p *pass, of int32) (out []int32) {
 	end := d.end(of)
 	for row := of + 1; row < p.rows.to && d.t.Lives[row].Born <= end; row++ {
 		if d.phase(row) == inBackward && d.t.Lives[row].Requested == d.t.Lives[of].Requested {
-			if last = row; note != nil {
-				note[row] = true
-			}
+			out = append(out, row)
 		}
 	}
-	return last
+	return out
 }
 
 // narrowFrom has a gradient go over to 16 bits behind an event.

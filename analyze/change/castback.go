@@ -24,9 +24,8 @@ func (x *autocast) copyWidened() {
 			gone := x.end(w.given)
 			if again, ok := x.remade[w.result]; !ok {
 				end = gone
-			} else if again.event >= 0 && again.event < gone {
-				made := x.add(w.given, again.event, gone)
-				made.Turn, made.bytes = again.turn-1, x.sizes[w.given]
+			} else if again.comesBefore(gone) {
+				x.addAgain(w.given, again, gone).bytes = x.sizes[w.given]
 			}
 		}
 		x.add(w.given, born, end).bytes = x.sizes[w.given]
@@ -143,9 +142,8 @@ func (x *autocast) copyWide(row int32) {
 		x.copySaved(row, saver)
 		return
 	}
-	if again.event >= 0 && again.event < x.end(row) {
-		made := x.add(row, again.event, x.end(row))
-		made.Turn, made.bytes = again.turn-1, x.sizes[row]
+	if again.comesBefore(x.end(row)) {
+		x.addAgain(row, again, x.end(row)).bytes = x.sizes[row]
 	}
 	if x.remade[row].event == again.event {
 		x.goesAgain(row)

@@ -38,6 +38,9 @@ type remake struct {
 	life        int // 1 + the place in added of what is made then, 0 for nothing
 }
 
+// comesBefore reports whether that is within the recording, and before an event.
+func (r remake) comesBefore(event int32) bool { return r.event >= 0 && r.event < event }
+
 // extra is a life that comes in, of the size of a row divided by Parts.
 type extra struct {
 	whatif.Life

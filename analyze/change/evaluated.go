@@ -1,9 +1,6 @@
 package change
 
-import (
-	"github.com/snapana/snapana/analyze/frames"
-	"github.com/snapana/snapana/snapshot"
-)
+import "github.com/snapana/snapana/snapshot"
 
 // Modules are called without anything that goes back through them, too, as in an evaluation. What they make then shows its types less
 // well: nothing is saved. The same code makes the same types as on the way to a pass.
@@ -112,10 +109,7 @@ func (x *autocast) typesLike(like map[int32]int32) {
 }
 
 // isDropout reports whether a row is made by torch's dropout, which makes nothing in an evaluation.
-func (r *run) isDropout(row int32) bool {
-	own := r.stack(r.code(row))
-	return len(own) > 0 && frames.Of(r.s, own[0]).IsLibrary() && r.name(own[0]) == "dropout"
-}
+func (r *run) isDropout(row int32) bool { return r.madeByTorch(row, "dropout") }
 
 // undropped is the row that takes the place of what a dropout makes where there is none: what is like its input.
 func (x *autocast) undropped(dropped int32, now map[int32]int32) (row int32, ok bool) {

@@ -40,9 +40,12 @@ func (d *draft) flash(narrow func(row int32) bool) {
 }
 
 // inMultiHead reports whether torch's own function of attention with several heads makes a row itself.
-func (r *run) inMultiHead(row int32) bool {
+func (r *run) inMultiHead(row int32) bool { return r.madeByTorch(row, "multi_head_attention_forward") }
+
+// madeByTorch reports whether a function of a library's makes a row itself, by its name.
+func (r *run) madeByTorch(row int32, function string) bool {
 	own := r.stack(r.code(row))
-	return len(own) > 0 && frames.Of(r.s, own[0]).IsLibrary() && r.name(own[0]) == "multi_head_attention_forward"
+	return len(own) > 0 && frames.Of(r.s, own[0]).IsLibrary() && r.name(own[0]) == function
 }
 
 // attends reports whether a row is a result of attention that a pass goes back through: behind it statistics of each token and

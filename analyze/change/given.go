@@ -189,7 +189,7 @@ func (x *autocast) caches(product int32) bool {
 // castAgain has a product that a checkpoint runs again be given a copy of 16 bits then, up to an event: another one, or one that it makes
 // there for another use already. It gives 1 + its place in added, 0 where the recording ends before.
 func (x *autocast) castAgain(row int32, again remake, over int32, copied int) int {
-	if again.event < 0 || again.event >= over {
+	if !again.comesBefore(over) {
 		return copied
 	}
 	if copied > 0 {
@@ -197,7 +197,13 @@ func (x *autocast) castAgain(row int32, again remake, over int32, copied int) in
 		made.Turn, made.Freed = min(made.Turn, again.turn-1), max(made.Freed, over)
 		return copied
 	}
-	made := x.add(row, again.event, over)
-	made.Turn, made.parts = again.turn-1, 2
+	x.addAgain(row, again, over).parts = 2
 	return len(x.added)
+}
+
+// addAgain has a copy of a row come in where a checkpoint runs again what is given it, up to an event.
+func (x *autocast) addAgain(row int32, again remake, over int32) *extra {
+	made := x.add(row, again.event, over)
+	made.Turn = again.turn - 1
+	return made
 }

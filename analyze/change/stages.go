@@ -324,8 +324,8 @@ func (r *run) goOn(g *group) bool {
 
 // stageEnds tells which calls of a list a stage ends with, where the function of stages goes on behind a loop to what makes images smaller:
 // these come to a later line of it, where what they give gets another size than that of the call before. It is nil where that is so of
-// none, or other calls come to a later line, too, or change sizes.
-func (d *draft) stageEnds(g *group) []bool {
+// none, or other calls come to a later line, too, or change sizes. It is given what each call gives.
+func (d *draft) stageEnds(g *group, results []int32) []bool {
 	around := d.stack(d.code(g.calls[0].rows[0]))
 	for i := range g.calls {
 		for _, row := range g.calls[i].rows {
@@ -336,12 +336,6 @@ func (d *draft) stageEnds(g *group) []bool {
 		stack := d.stack(d.code(row))
 		if at := len(stack) - 1 - len(around); at >= 0 && d.isCode(stack, at) {
 			return d.s.Frames.Get(stack[at]).Line
-		}
-		return -1
-	}
-	size := func(c *instance) int64 {
-		if result := d.resultOf(c); result >= 0 {
-			return d.sizes[result]
 		}
 		return -1
 	}
@@ -360,8 +354,11 @@ func (d *draft) stageEnds(g *group) []bool {
 			return nil
 		}
 		if c.ordinal > 0 && i > 0 {
-			before := &g.calls[i-1]
-			if was := size(before); !ends[i-1] && size(&block) != was || (size(c) != size(&block)) != ends[i] {
+			of := int64(-1)
+			if result := d.resultOf(&block); result >= 0 {
+				of = d.sizes[result]
+			}
+			if !ends[i-1] && of != d.sizes[results[i-1]] || (d.sizes[results[i]] != of) != ends[i] {
 				return nil
 			}
 			some = some || ends[i] && !ends[i-1]
@@ -392,15 +389,17 @@ func (d *draft) bySize(g *group, name string) *group {
 func (d *draft) sized(g *group) *group {
 	out := *g
 	out.calls, out.most, out.bodies, out.outer, out.staged = nil, 0, nil, nil, nil
-	var size int64
-	ends := d.stageEnds(g)
-	for i, c := range g.calls {
-		result := d.resultOf(&c)
-		if result < 0 {
+	results := make([]int32, len(g.calls))
+	for i := range g.calls {
+		if results[i] = d.resultOf(&g.calls[i]); results[i] < 0 {
 			return nil
 		}
+	}
+	var size int64
+	ends := d.stageEnds(g, results)
+	for i, c := range g.calls {
 		was := size
-		if size = d.t.Lives[result].Requested; len(out.calls) > 0 && c.ordinal > 0 && c.pass == out.calls[len(out.calls)-1].pass {
+		if size = d.t.Lives[results[i]].Requested; len(out.calls) > 0 && c.ordinal > 0 && c.pass == out.calls[len(out.calls)-1].pass {
 			stage := &out.calls[len(out.calls)-1]
 			between := d.rowsUnder(g, stage.rows[len(stage.rows)-1]+1, c.rows[0])
 			if ends == nil && size == was || ends != nil && !ends[i-1] {
