@@ -14,13 +14,17 @@ import (
 // copyWidened has operators of 32 bits make a copy of what has 16, which those that save what they are given keep, and others, as
 // softmaxes, have until they are done. What norms do castGiven knows, and of what one operator alone saves; what losses do castLosses.
 func (x *autocast) copyWidened() {
-	for _, w := range x.widened {
+	node := x.pass.rows.from // backward goes the other way
+	for _, w := range slices.Backward(x.widened) {
 		o := x.operator(w.result)
 		if x.normed[w.given] || o.Widens() || strings.HasSuffix(o.Ruled, "_norm") || x.wide[w.result] {
 			continue
 		}
 		born, end := x.t.Lives[w.result].Born, x.t.Lives[w.result].Born
-		if !o.SavesResult() && x.saved(x.pass, w.given) {
+		if grad := x.nodeOf(w, o, node); grad >= 0 {
+			end, node = x.t.Lives[grad].Born+1, grad+1 // the node lets go of the copy, and then what it gives on is copied
+			x.castAt(grad, end, false)
+		} else if !o.SavesResult() && x.saved(x.pass, w.given) {
 			gone := x.end(w.given)
 			if again, ok := x.remade[w.result]; !ok {
 				end = gone
@@ -33,6 +37,28 @@ func (x *autocast) copyWidened() {
 			x.widenBack(w)
 		}
 	}
+}
+
+// nodeOf is the gradient that the next node from a row on makes which goes back through an operator of 32 bits that saves what it is
+// given, where the program has that for longer than backward, -1 for none. Nothing goes back through what is made where nothing was
+// saved for a while, as by a teacher.
+func (x *autocast) nodeOf(w widened, o frames.Operator, from int32) int32 {
+	at, _ := slices.BinarySearch(x.forward, w.given)
+	last, _ := slices.BinarySearch(x.forward, x.neededBefore(w.given))
+	if !o.IsElementwise() || o.SavesResult() || at-last > recently || x.end(w.given) <= x.pass.last {
+		return -1
+	}
+	grad := int32(-1)
+	for row := from; row < x.pass.rows.to; row++ {
+		is := x.phase(row) == inBackward && x.operator(row).IsNodeOf(o.Name)
+		switch {
+		case is && x.t.Lives[row].Requested == x.t.Lives[w.given].Requested:
+			grad = row
+		case !is && grad >= 0:
+			return grad
+		}
+	}
+	return grad
 }
 
 // widenBack has the node of an operator of 32 bits, which runs between those that let go of its result and of what it is given, have 32

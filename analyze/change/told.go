@@ -31,6 +31,7 @@ type value struct {
 	row   int32
 	half  bool
 	taken bool
+	by    snapshot.StackID // the code that took it last, of operators of one
 }
 
 const (
@@ -182,7 +183,7 @@ func (t *told) take(row int32, o frames.Operator) bool {
 	}
 	product := o.Precision == frames.Weighs || o.Precision == frames.Half
 	grows := strings.HasPrefix(o.Name, "upsample")
-	n := t.size(row)
+	n, code := t.size(row), t.code(row)
 	latest, same := -1, -1
 	for k := range t.there(row) {
 		size := t.sizeAt(k)
@@ -200,12 +201,34 @@ func (t *told) take(row int32, o frames.Operator) bool {
 	}
 	if k := t.savedFor(row, o); k >= 0 {
 		t.took = k
+	} else if k := t.within(row); k >= 0 && o.IsElementwise() {
+		t.took = k
 	}
 	if t.took < 0 {
 		return false
 	}
-	t.made[t.took].taken = true
+	t.made[t.took].taken, t.made[t.took].by = true, code
 	return t.made[t.took].half
+}
+
+// within is the place of what was made last of the size of a row that a function of the program's may have, and not only a graph: that
+// was not given to the code of the row before, if there is such; -1 for none.
+func (t *told) within(row int32) int {
+	again, born := -1, t.t.Lives[row].Born
+	for k := range t.there(row) {
+		of := t.made[k].row
+		graphs := t.end(of) <= t.pass.last && t.saved(t.pass, of) && t.leaves(of) < born
+		if graphs || t.sizeAt(k) != t.size(row) {
+			continue
+		}
+		if t.made[k].by != t.code(row) {
+			return k
+		}
+		if again < 0 {
+			again = k
+		}
+	}
+	return again
 }
 
 // savedFor is the place of what an operator's own node lets go of, of what no other took and of the size of a row: of several the one that

@@ -99,6 +99,8 @@ const (
 	widens = " sum prod cumsum cumprod linalg_vector_norm linalg_matrix_norm norm "
 	// savesResult are operators that save their result for a backward pass, and not what they are given.
 	savesResult = " softmax log_softmax exp expm1 reciprocal rsqrt sqrt sigmoid tan tanh relu "
+	// elementwise are operators whose types the rules settle that make an element of each that they are given.
+	elementwise = " acos asin cosh erfinv exp expm1 log log10 log1p log2 pow reciprocal rsqrt sinh softplus tan "
 	// promoting are operators that run as a whole in the larger type of what they are given (AT_FORALL_PROMOTE).
 	promoting = " addcdiv addcmul atan2 bilinear cross dot grid_sampler index_put scatter_add tensordot vdot "
 	// copying are operators that only copy what they are given.
@@ -126,6 +128,9 @@ func (o Operator) Widens() bool { return in(widens, o.Ruled) }
 
 // SavesResult reports whether the operator saves its result for a backward pass, and not what it is given.
 func (o Operator) SavesResult() bool { return in(savesResult, o.Name) }
+
+// IsElementwise reports whether torch.autocast settles the types of the operator, and that makes an element of each that it is given.
+func (o Operator) IsElementwise() bool { return in(elementwise, o.Name) }
 
 // GivesOn is what torch.autocast makes of the gradients that the node gives on, AsGiven where it settles nothing.
 func (o Operator) GivesOn() Precision { return of(nodes, o.forward()) }
