@@ -68,7 +68,7 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 		x.findBases()
 		left = append(left, x.castGiven()...)
 		var like map[int32]int32
-		like, made = x.likenesses(made)
+		like, made = d.likenesses(p, x.forward, made)
 		x.typesLike(like)
 		if m != nil {
 			x.castOutput(m)

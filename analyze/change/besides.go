@@ -13,9 +13,20 @@ import (
 
 // keptByProgram are the rows of code at a place that are held besides by the graph of what modules made in the same call of it, or in
 // those that follow with nothing between: what it returns. In a loop that is each turn's, as each has a graph of its own: it has begun
-// anew where code comes again that modules were called behind.
+// anew where code comes again that modules were called behind. What modules make that no pass keeps, but outlives those that train them, no
+// graph has: it is all a variable's.
 func (d *draft) keptByProgram(where *place) map[int32]bool {
 	out := map[int32]bool{}
+	trains := map[int32]bool{} // calls of modules
+	for stack, is := range d.kept {
+		trains[d.around[stack]] = trains[d.around[stack]] || is
+	}
+	outside := map[snapshot.StackID]bool{} // what no graph has, inside of modules
+	for stack, is := range d.outlives {
+		if inside := d.insides[stack]; is && inside != 0 && trains[d.around[stack]] && !d.keptInside[inside] {
+			outside[inside] = true
+		}
+	}
 	var call []int32
 	turn := map[snapshot.StackID]bool{} // by code of a turn outside of modules, whether such are called behind it
 	over := func() {
@@ -46,7 +57,7 @@ func (d *draft) keptByProgram(where *place) map[int32]bool {
 				}
 				turn[code] = false
 			}
-			call = append(call, row)
+			call, out[row] = append(call, row), outside[d.insides[d.code(row)]]
 		default:
 			over()
 		}

@@ -37,7 +37,7 @@ func (d *draft) checkpoint(calls []instance, all bool, e *Applied) {
 		case i > 0 && calls[i-1].pass == c.pass && calls[i-1].ordinal+1 == c.ordinal && before.out >= 0:
 			given = d.between(&calls[i-1], c, &before, &x)
 		case c.ordinal == 0:
-			given = d.given(c, &x)
+			given = append(d.given(c, &x), d.masks(c)...)
 		}
 		for _, in := range given {
 			if d.end(in) < x.last {
@@ -201,6 +201,20 @@ func (d *draft) given(c *instance, of *part) []int32 {
 		return []int32{row}
 	}
 	return nil
+}
+
+// masks are those that a model of transformers makes for all its layers (transformers/masking_utils.py).
+func (d *draft) masks(c *instance) (rows []int32) {
+	over := d.returned(c.rows[len(c.rows)-1])
+	for row := c.pass.rows.from; row < c.rows[0]; row++ {
+		made := slices.ContainsFunc(d.stack(d.code(row)), func(id snapshot.FrameID) bool {
+			return d.file(id) == "transformers/masking_utils.py"
+		})
+		if made && d.end(row) > over && !d.saved(c.pass, row) {
+			rows = append(rows, row)
+		}
+	}
+	return rows
 }
 
 func difference(a, b int64) int64 { return max(a-b, b-a) }

@@ -1,6 +1,10 @@
 package change
 
-import "github.com/snapana/snapana/snapshot"
+import (
+	"slices"
+
+	"github.com/snapana/snapana/snapshot"
+)
 
 // Modules are called without anything that goes back through them, too, as in an evaluation. What they make then shows its types less
 // well: nothing is saved. The same code makes the same types as on the way to a pass.
@@ -8,13 +12,13 @@ import "github.com/snapana/snapana/snapshot"
 // trainedRows is what modules make on the way to a pass, by their code, see findInsides, in the order of birth.
 type trainedRows map[snapshot.StackID][]int32
 
-// likenesses are, by rows that modules make for nothing that goes back, those that the same code makes in the same turn on the way to the
-// last pass that trains them: this one, or the one that last is of. It gives what is made on the way to that, too.
-func (x *autocast) likenesses(last trainedRows) (like map[int32]int32, now trainedRows) {
+// likenesses are, of rows before a pass, by those that modules make for nothing that goes back, those that the same code makes in the same
+// turn on the way to the last pass that trains them: this one, or the one that last is of. It gives what is made on the way to that, too.
+func (r *run) likenesses(p *pass, rows []int32, last trainedRows) (like map[int32]int32, now trainedRows) {
 	trains := map[int32]bool{} // by the number of the frames around a call
-	for _, row := range x.needs {
-		if row >= x.pass.rows.from {
-			trains[x.around[x.code(row)]] = true
+	for row := p.rows.from; row < p.rows.to; row++ {
+		if r.saved(p, row) {
+			trains[r.around[r.code(row)]] = true
 		}
 	}
 	delete(trains, 0)
@@ -22,25 +26,59 @@ func (x *autocast) likenesses(last trainedRows) (like map[int32]int32, now train
 		now = trainedRows{}
 	}
 	var others []int32
-	for _, row := range x.forward {
-		code := x.code(row)
-		switch around := x.around[code]; {
+	for _, row := range rows {
+		code := r.code(row)
+		switch around := r.around[code]; {
 		case around == 0:
 		case trains[around]:
-			now[x.insides[code]] = append(now[x.insides[code]], row)
+			now[r.insides[code]] = append(now[r.insides[code]], row)
 		default:
 			others = append(others, row)
 		}
 	}
 	like, turn := map[int32]int32{}, map[snapshot.StackID]int{}
 	for _, row := range others {
-		inside := x.insides[x.code(row)]
+		inside := r.insides[r.code(row)]
 		if of := now[inside]; len(of) > 0 {
 			like[row] = of[turn[inside]%len(of)]
 			turn[inside]++
 		}
 	}
 	return like, now
+}
+
+// saveUnused has what is made for graphs that nothing goes back through be saved by the operations that save what it is like.
+func (r *run) saveUnused() {
+	var like map[int32]int32
+	made := trainedRows{}
+	for i := range r.passes {
+		p := &r.passes[i]
+		var first []int32 // of operations
+		for row := p.rows.from; row < p.rows.to && r.t.Lives[row].Born < p.begin; row = r.operation(row).to {
+			if r.phase(row) == inProgram {
+				first = append(first, row)
+			}
+		}
+		like, made = r.likenesses(p, first, made)
+		next := map[int32]int32{} // the next of these by what it is like
+		for _, from := range slices.Backward(first) {
+			of, ok := like[from]
+			if !ok {
+				continue
+			}
+			next[of] = from
+			for row := from; row < r.operation(from).to; row++ {
+				s := r.savedBy(of + row - from)
+				if s.saver < 0 || r.saved(p, row) {
+					continue
+				}
+				by := r.operation(s.saver)
+				if other, ok := next[by.from]; ok {
+					r.savings[row] = saving{min(other+s.saver-by.from, r.operation(other).to-1), s.several}
+				}
+			}
+		}
+	}
 }
 
 // typesLike gives rows the types of those that they are like, and has products of them make copies of weights, which are kept until

@@ -3,6 +3,7 @@ package change
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
@@ -53,6 +54,9 @@ func (d *draft) goes(row int32, kept bool) (event int32, depth int) {
 	if d.byproduct(row) {
 		return d.overAt(made - 1), len(own)
 	}
+	if depth = d.weighsFor(row, own); depth >= 0 {
+		return d.returned(d.lastIn(row, own, depth)), depth
+	}
 	by := d.savedBy(row)
 	at := row // or the last that was made where the functions are over that returned it
 	for depth = d.holder(own); depth >= 0; depth = d.caller(own, depth) {
@@ -95,7 +99,7 @@ func (d *draft) goes(row int32, kept bool) (event int32, depth int) {
 		switch {
 		case by.saver > last || x.last < made || x.last == last && d.inPlace(row, last):
 			at, made = last, max(made, last+1)
-		case by.saver > x.last || by.several:
+		case by.saver > x.last || by.several || d.callsAttention(x.last, depth) || d.repeatsHeads(own):
 			return d.returned(last), depth
 		case d.sums(row, depth) || d.untilSum(own, depth):
 			return d.returned(d.addedTo(row, depth, x.last, last)), depth
@@ -104,6 +108,41 @@ func (d *draft) goes(row int32, kept bool) (event int32, depth int) {
 		}
 	}
 	return d.returned(max(at, made-1)), -1
+}
+
+// callsAttention reports whether a row is made by what a model of transformers has for attention, which its function at a depth from
+// outside calls: that has queries, keys and values in variables until it returns.
+func (d *draft) callsAttention(row int32, depth int) bool {
+	id := d.calledAt(d.stack(d.code(row)), depth)
+	return id != 0 && strings.HasPrefix(d.file(id), "transformers/") && strings.HasSuffix(d.name(id), "_attention_forward")
+}
+
+// repeatsHeads reports whether a row are keys or values of as many heads as queries have, which attention that a model of transformers
+// computes by hand has in variables until it returns.
+func (d *draft) repeatsHeads(own []snapshot.FrameID) bool {
+	return d.name(own[0]) == "repeat_kv" && d.ofTransformers(own[0])
+}
+
+// weighsFor is the depth from outside of the layer of a model of transformers that gets a row with what its attention gives, and has it
+// in a variable until it returns: the weights, where these are computed by hand (transformers/models/*/modeling_*.py:
+// eager_attention_forward, `hidden_states, _ = self.self_attn(...)`); -1 for none.
+func (d *draft) weighsFor(row int32, own []snapshot.FrameID) int {
+	if len(own) == 0 || frames.Of(d.s, own[0]).Part() != frames.Functional {
+		return -1
+	}
+	eager := slices.IndexFunc(own, func(id snapshot.FrameID) bool {
+		return d.name(id) == "eager_attention_forward" && d.ofTransformers(id)
+	})
+	layer := slices.IndexFunc(own, func(id snapshot.FrameID) bool { return d.name(id) == wrapsForward })
+	if eager < 0 || layer < eager {
+		return -1
+	}
+	for next := row + 1; next <= d.lastIn(row, own, len(own)-1-eager); next++ {
+		if d.sizes[next] == d.sizes[row] && frames.Of(d.s, d.stack(d.code(next))[0]).Part() == frames.Functional {
+			return -1 // a dropout is behind it
+		}
+	}
+	return d.holder(own[layer-1:])
 }
 
 // keptInModel is the depth from outside of a function of transformers' models that has a row until it returns, -1 for none: caches of
@@ -219,14 +258,16 @@ func (d *draft) comesTwice(row int32, own []snapshot.FrameID, depth int) bool {
 func (d *draft) addedTo(row int32, depth int, behind, last int32) int32 {
 	const far = 4096 // rows
 	module := false  // whether the function has called one on the way
+	calls := slices.ContainsFunc(d.t.Lives[row+1:behind+1], func(l timeline.Life) bool { return len(d.stack(l.Stack))-1 > depth })
 	for next := behind + 1; next <= min(last, behind+far); next++ {
-		if d.sizes[next] == d.sizes[row] && d.sums(next, depth) {
+		if calls && d.sizes[next] == d.sizes[row] && d.sums(next, depth) {
 			if module && d.scales(row) && d.scales(next+1) {
 				next++
 			}
 			return next
 		}
 		stack := d.stack(d.code(next))
+		calls = calls || len(stack)-1 > depth
 		module = module || len(stack) > depth && d.callsModule(stack[:len(stack)-1-depth])
 	}
 	return behind
@@ -413,6 +454,7 @@ func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool
 	at, behind, first := d.line(own, depth), int32(0), snapshot.EmptyStack
 	x := reading{into: -1, over: row + 1, last: row}
 	made := d.operation(row).to
+	aside := d.unused[row] // the statement behind makes only what is small, as masks are, and calls no module
 	for next := row + 1; int(next) < len(d.t.Lives); next++ {
 		phase := d.phase(next)
 		if phase == inNothing {
@@ -443,12 +485,13 @@ func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool
 				break
 			}
 			x.over = next + 1
-		case behind == 0:
+		case behind == 0, aside && line != behind:
 			behind, first = line, code
 		case line != behind || !d.contains(d.calledAt(stack, depth)) && (d.beginsAgain(first, before, code, depth) &&
 			!d.comesTwice(next, own, depth) || d.callsAgain(first, before, code, depth)):
 			return x
 		}
+		aside = aside && (behind == 0 || d.sizes[next]*8 < d.sizes[row] && !d.callsModule(stack[:len(stack)-1-depth]))
 		x.last = next
 	}
 	return x

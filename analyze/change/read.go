@@ -107,6 +107,7 @@ func read(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result, uses *ca
 	r.findParts()
 	r.findOperations()
 	r.findSavings()
+	r.saveUnused()
 	r.findSkips()
 	return r
 }

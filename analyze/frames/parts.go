@@ -73,6 +73,8 @@ func partOf(p path, name string) Part {
 	switch {
 	case containsAny(p.file, "/apex/optimizers/", "/bitsandbytes/optim/"):
 		return Optimizer
+	case strings.HasPrefix(p.installed, "transformers/utils/") && containsAny(name, "wrapper", "wrapped"): // as of deprecate_kwarg
+		return Wrapper
 	case strings.Contains(name, "ProcessGroupNCCL"):
 		return Distributed
 	case strings.HasPrefix(name, "torch::autograd::Engine"):
