@@ -84,6 +84,9 @@ func (d *draft) goes(row int32, kept bool) (event int32, depth int) {
 				}
 			}
 			over := d.callOver(x.into, own, depth)
+			if again := d.sumsAgain(row, x.into, depth); again >= 0 {
+				return d.returned(again), depth
+			}
 			turn, likely := d.turnOver(x.into, own, depth)
 			switch {
 			case turn <= over, d.inList(row, depth) && d.inList(x.into, depth):
@@ -271,6 +274,31 @@ func (d *draft) addedTo(row int32, depth int, behind, last int32) int32 {
 		module = module || len(stack) > depth && d.callsModule(stack[:len(stack)-1-depth])
 	}
 	return behind
+}
+
+// sumsAgain is the row that a function makes in place of one that it adds to what a call gives, as in `return x + self.block(x)`: what
+// comes behind that row is what its statement begins with, up to such a row again, so that it is a loop's turn, or another call whose
+// caller has the row until that is over. It is -1 where nothing tells.
+func (d *draft) sumsAgain(row, into int32, depth int) int32 {
+	const far = 4096 // rows
+	if !d.sums(row, depth) {
+		return -1
+	}
+	own, first := d.stack(d.code(row)), row
+	for first-1 >= max(row-far, int32(d.warm)) && d.onLine(first-1, own, depth) {
+		first--
+	}
+	again := into + row - first
+	alike := func(a, b int32) bool { return d.code(a) == d.code(b) }
+	if alike(first, row) || int(again) >= len(d.t.Lives) || d.sizes[again] != d.sizes[row] {
+		return -1
+	}
+	for of := first; of <= row; of++ {
+		if !alike(of, into+of-first) {
+			return -1
+		}
+	}
+	return again
 }
 
 // untilSum reports whether a block has what its norm gives at a depth from outside until the sum behind the next layer.

@@ -197,3 +197,30 @@ func TestNormUntilSum(t *testing.T) {
 		t.Errorf("without gradients %d, before %d, want %d at least", a.After.AllocatedPeak, a.Before.AllocatedPeak, 4*result)
 	}
 }
+
+// TestBlockOfOneStatement holds that what a block adds its input to, as in `return x + self.block(x)`, is there until the next block has
+// added its own, though the calls of both look like one.
+func TestBlockOfOneStatement(t *testing.T) {
+	const inner, sum, blocks = 1 << 20, 16 << 20, 6
+	in := built(t, build.Options{}, func(d *build.Device) {
+		for range 3 {
+			own := slices.Concat([]string{"/app/block.py:11:forward"}, called, []string{"/app/model.py:5:forward"}, called,
+				[]string{"/app/train.py:3:main"})
+			var kept []*build.Block
+			for range blocks {
+				for _, line := range []string{"3", "4"} {
+					d.Stack = build.NewStack(slices.Concat([]string{"/app/inner.py:" + line + ":forward"}, called, own)...)
+					kept = append(kept, d.Alloc(inner))
+				}
+				d.Stack = build.NewStack(own...)
+				kept = append(kept, d.Alloc(sum))
+			}
+			backward(d, kept, 1<<20)
+			d.Stack = after
+			d.Free(d.Alloc(1 << 20))
+		}
+	})
+	if a := ask(t, in, "no-grad=train.py:3"); a.After.AllocatedPeak < 2*sum {
+		t.Errorf("without gradients %d, before %d, want %d at least", a.After.AllocatedPeak, a.Before.AllocatedPeak, 2*sum)
+	}
+}
