@@ -59,7 +59,7 @@ func (r *run) file(id snapshot.FrameID) string {
 
 // ofTransformers reports whether a frame is of a model of transformers.
 func (r *run) ofTransformers(id snapshot.FrameID) bool {
-	return strings.HasPrefix(r.file(id), "transformers/models/")
+	return strings.HasPrefix(r.file(id), transformers)
 }
 
 // name is that of a frame's function.

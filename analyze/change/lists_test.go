@@ -196,3 +196,42 @@ func TestInner(t *testing.T) {
 		}
 	}
 }
+
+// TestListsOfOneCall holds that the blocks of stages are found which one module calls that a line calls once, and does nothing else, beside
+// another list without such.
+func TestListsOfOneCall(t *testing.T) {
+	lib := "/lib/site-packages/transformers/models/net/modeling_net.py:"
+	of := func(frames ...string) (stack []string) {
+		for _, f := range frames {
+			stack = slices.Concat(stack, []string{lib + f + ":forward"}, called)
+		}
+		return append(stack, "/app/train.py:9:main")
+	}
+	in := built(t, build.Options{}, func(d *build.Device) {
+		for range 3 {
+			var kept []*build.Block
+			for _, size := range []int64{8 << 20, 4 << 20, 2 << 20} {
+				d.Stack = build.NewStack(slices.Concat(ofTorch("nn/modules/conv.py:9:forward"), of("40", "61", "81"))...)
+				kept = append(kept, d.Alloc(size))
+				for range 2 {
+					for _, line := range []string{"21", "22"} {
+						d.Stack = build.NewStack(slices.Concat(ofTorch("nn/modules/conv.py:9:forward"), of(line, "41", "61", "81"))...)
+						kept = append(kept, d.Alloc(size))
+					}
+				}
+			}
+			for range 3 {
+				for _, line := range []string{"201", "202"} {
+					d.Stack = build.NewStack(slices.Concat(ofTorch("nn/modules/conv.py:9:forward"), of(line, "221", "82"))...)
+					kept = append(kept, d.Alloc(3<<20))
+				}
+			}
+			backward(d, kept, 1<<20)
+		}
+	})
+	for _, asked := range []string{"net.stages.*.blocks.*", "blocks.*"} {
+		if got := ask(t, in, "checkpoint="+asked).Changes[0]; got.Modules != 6 || got.Line != "modeling_net.py:41 forward" {
+			t.Errorf("%s: %d modules of %s, want 6", asked, got.Modules, got.Line)
+		}
+	}
+}

@@ -69,6 +69,12 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 	}
 	everything := slices.Equal(names, []string{everyList})
 	kept, guessed := d.candidates(names, everything)
+	other := func(k keeper) bool {
+		return slices.ContainsFunc(names, func(name string) bool { return !d.ofInner(&k.group, name) })
+	}
+	if !slices.ContainsFunc(kept, other) {
+		kept = d.withLists(kept)
+	}
 	switch {
 	case len(kept) == 0:
 		return nil, refuse(NoModules)
@@ -203,7 +209,7 @@ func (d *draft) allOf(lists []keeper, a *Applied) (out []group) {
 
 // modulesOf are the modules of a list that a name means: the list's own, stages of it, or those of a list in it; and whether that is sure.
 func (d *draft) modulesOf(list *group, name string) (g group, sure bool) {
-	last, inList := strings.ToLower(lastPart(name)), strings.Contains(name, ".*.")
+	last, inList := strings.ToLower(lastPart(name)), ofListsInList(name)
 	g, sure = d.meant(list, name)
 	if strings.HasSuffix(name, ".*") { // of all in the modules of a list
 		return *list, sure && list.outer != nil
@@ -231,9 +237,9 @@ func (d *draft) modulesOf(list *group, name string) (g group, sure bool) {
 	if !again && !inList && !blocks {
 		return g, sure
 	}
-	// Modules that have lists may be blocks, or have some each. Those of timm's that have blocks have another name themselves.
+	// Modules that have lists may be blocks, or have some each.
 	list, inside := d.nest(&g)
-	if (again || inList || g.loops || d.inCode(&g, timm)) && len(inside) == 1 && inside[0].most%times == 0 {
+	if (again || g.loops || d.ofInner(&g, name)) && len(inside) == 1 && inside[0].most%times == 0 {
 		return inside[0].each(times), false
 	}
 	return g, sure && !inList && list == nil
@@ -468,6 +474,25 @@ func (c *Change) which() string {
 	}
 }
 
+// ofListsInList reports whether a name is of the lists that each module of a list has, as stages.*.blocks.
+func ofListsInList(name string) bool { return strings.Contains(name, ".*.") }
+
+// ofInner reports whether a name is of lists in the modules of a list, if these have such: modules of timm's and of transformers' that
+// have blocks have another name themselves.
+func (r *run) ofInner(g *group, name string) bool {
+	last := strings.ToLower(lastPart(name))
+	return ofListsInList(name) || strings.Contains(last, "block") && r.inCode(g, timm) || last == "blocks" && r.inCode(g, transformers)
+}
+
+// withLists are those of some lists whose modules have lists, all where none have.
+func (d *draft) withLists(lists []keeper) []keeper {
+	out := slices.DeleteFunc(slices.Clone(lists), func(k keeper) bool { list, _ := d.nest(&k.group); return list == nil })
+	if len(out) == 0 {
+		return lists
+	}
+	return out
+}
+
 // everyList stands for all lists of modules.
 const everyList = "*"
 
@@ -546,7 +571,7 @@ func (d *draft) ofOneName(lists []keeper) bool {
 	same := func(a, b *group) bool {
 		x, own := d.first(&a.calls[0]), d.file(a.around[0])
 		ofProgram := x != 0 && !frames.Of(d.s, x).IsLibrary()
-		return ofProgram && x == d.first(&b.calls[0]) || strings.HasPrefix(own, "transformers/models/") && own == d.file(b.around[0])
+		return ofProgram && x == d.first(&b.calls[0]) || strings.HasPrefix(own, transformers) && own == d.file(b.around[0])
 	}
 	return !slices.ContainsFunc(lists, func(k keeper) bool { return !same(&lists[0].group, &k.group) })
 }

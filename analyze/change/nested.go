@@ -221,17 +221,23 @@ func (d *draft) begins(list *group, convolves bool) int {
 	return found
 }
 
-// nest is a list of which each module has one of its own, or several, and these; nil where it is none.
+// nest is a list of which each module has one of its own, or several, and these; nil where it is none. Of a module that does nothing but
+// call those of a list no stack tells that it is called once: then that list is looked at.
 func (d *draft) nest(g *group) (list *group, inside []group) {
 	if g.outer != nil && g.outer.most < g.most {
 		return g.outer, []group{*g}
 	}
-	inside = d.calledIn(g, true, d.contains)
-	inside = slices.DeleteFunc(inside, func(in group) bool { return !in.list || in.most <= g.most })
-	if len(inside) == 0 {
-		return nil, nil
+	for list = g; ; {
+		all := d.calledIn(list, true, d.contains)
+		inside = slices.DeleteFunc(slices.Clone(all), func(in group) bool { return !in.list || in.most <= list.most })
+		if len(inside) > 0 {
+			return list, inside
+		}
+		if len(all) != 1 || !all[0].list || all[0].most != list.most {
+			return nil, nil
+		}
+		list = &all[0]
 	}
-	return g, inside
 }
 
 // in is what one module of a list has of a group.

@@ -487,11 +487,14 @@ func (r *run) ofStages(g *group, name string) bool {
 	case r.inCode(g, "torchvision/models/"):
 		return last == "features" && r.inLists(g)
 	}
-	return strings.Contains(name, ".") && r.inCode(g, "transformers/models/")
+	return strings.Contains(name, ".") && r.inCode(g, transformers)
 }
 
-// timm is where timm has its models.
-const timm = "timm/models/"
+// Where libraries have their models.
+const (
+	timm         = "timm/models/"
+	transformers = "transformers/models/"
+)
 
 // inCode reports whether the line of a group runs in a library's models.
 func (r *run) inCode(g *group, models string) bool {
