@@ -502,7 +502,7 @@ const everyList = "*"
 func (d *draft) outstanding(kept []keeper, c *Change, names []string) []keeper {
 	const more = 3 // times as much
 	if len(names) == 1 {
-		if kept = ofRival(kept, names[0]); len(kept) == 1 {
+		if kept = d.ofRival(kept, names[0]); len(kept) == 1 {
 			return kept
 		}
 		if at := d.stream(names[0], kept[0].around[0]); at >= 0 && len(kept) == 2 && d.ofOneModule(kept) {

@@ -25,7 +25,7 @@ func TestNames(t *testing.T) {
 	down := listed{"7", block("10"), []int64{16, 8, 4, 2}}
 	up := listed{"20", block("40"), []int64{4, 8, 16, 24}}
 	text, image := listed{"7", block("10"), []int64{6, 6, 6}}, listed{"20", block("10"), []int64{4, 4, 4}}
-	other := listed{"20", block("40"), []int64{4, 4, 4}}
+	other, small := listed{"20", block("40"), []int64{4, 4, 4}}, listed{"7", block("10"), []int64{4, 4, 4}}
 	sequential := []string{torch + "nn/modules/container.py:250:forward"}
 	plain, more := listed{"7", sequential, []int64{6, 6, 6}}, listed{"20", sequential, []int64{4, 4, 4}}
 	for _, c := range []struct {
@@ -45,6 +45,8 @@ func TestNames(t *testing.T) {
 		{"two of one class", []listed{text, image}, "layers.0,layers.1", 0, 0},
 		{"of a generator", []listed{text, other}, "generator.blocks.*", 3, 18},
 		{"of its critic", []listed{text, other}, "critic.blocks.*", 3, 12},
+		{"of a generator of its critic's class", []listed{text, small}, "generator.blocks.*", 3, 18},
+		{"of a critic of its generator's class", []listed{text, small}, "critic.blocks.*", 3, 12},
 		{"of no class", []listed{plain, more}, "layers.*", 0, 0},
 		{"of two classes", []listed{text, other}, "layers.*", 0, 0},
 	} {

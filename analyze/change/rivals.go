@@ -1,6 +1,7 @@
 package change
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -32,11 +33,19 @@ func (d *draft) stream(name string, caller snapshot.FrameID) int {
 }
 
 // ofRival are the lists of a generator, or of its critic, where a name is of one: those of a line that comes last in all passes that go
-// through several are the critic's, which all that a generator makes goes through before the loss.
-func ofRival(lists []keeper, name string) []keeper {
+// through several are the critic's, which all that a generator makes goes through before the loss. Both may be of one class, and their
+// lists of one line: then it is the line that calls them, if these do not begin alike, as those of one critic do that is called twice.
+func (d *draft) ofRival(lists []keeper, name string) []keeper {
 	at := rival(name)
 	if at < 0 {
 		return lists
+	}
+	lineOf, first := func(k *keeper) string { return k.line }, map[int64]bool{}
+	for i := range lists {
+		first[d.sizes[lists[i].calls[0].rows[0]]] = true
+	}
+	if d.ofOneLine(lists) && len(first) == len(lists) {
+		lineOf = func(k *keeper) string { return fmt.Sprint(k.around) }
 	}
 	type end struct {
 		row     int32
@@ -45,11 +54,12 @@ func ofRival(lists []keeper, name string) []keeper {
 	}
 	ends := map[*pass]end{}
 	for _, k := range lists {
+		line := lineOf(&k)
 		for _, c := range k.calls {
 			e, ok := ends[c.pass]
-			e.several = e.several || ok && e.line != k.line
+			e.several = e.several || ok && e.line != line
 			if c.rows[0] >= e.row {
-				e.row, e.line = c.rows[0], k.line
+				e.row, e.line = c.rows[0], line
 			}
 			ends[c.pass] = e
 		}
@@ -67,5 +77,5 @@ func ofRival(lists []keeper, name string) []keeper {
 	if critic == "" {
 		return lists
 	}
-	return slices.DeleteFunc(slices.Clone(lists), func(k keeper) bool { return (k.line == critic) != (at == 1) })
+	return slices.DeleteFunc(slices.Clone(lists), func(k keeper) bool { return (lineOf(&k) == critic) != (at == 1) })
 }
