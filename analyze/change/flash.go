@@ -122,7 +122,7 @@ func (r *run) isCanonicalMask(row int32) bool {
 func (r *run) inStack(stack []snapshot.FrameID) bool {
 	forwards := 0
 	for _, id := range stack {
-		if r.file(id) == "torch/nn/modules/transformer.py" && r.name(id) == "forward" {
+		if r.layerOfTorch(id) && r.name(id) == "forward" {
 			forwards++
 		}
 	}

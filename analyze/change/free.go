@@ -20,7 +20,7 @@ func (r *run) holder(stack []snapshot.FrameID) int {
 		switch c := frames.Of(r.s, id); {
 		case !c.Has(frames.Python), c.Part() == frames.Functional, c.Part() == frames.ModuleWrapper,
 			c.Part() == frames.Wrapper, c.Origin() == frames.Plumbing && !c.IsModuleCall():
-		case c.IsModuleCall() && module && python >= 0 && !r.contains(stack[python]):
+		case c.IsModuleCall() && python >= 0 && (module && !r.contains(stack[python]) || r.layerOfTorch(stack[python])):
 			return len(stack) - 1 - python // of a module of torch's that calls others
 		case c.IsModuleCall():
 			python, module = -1, true // of a module of torch's: its caller gets it
@@ -34,6 +34,11 @@ func (r *run) holder(stack []snapshot.FrameID) int {
 		return -1
 	}
 	return len(stack) - 1 - python
+}
+
+// layerOfTorch reports whether a frame is of a layer of torch's transformer, which computes sums itself.
+func (r *run) layerOfTorch(id snapshot.FrameID) bool {
+	return r.file(id) == "torch/nn/modules/transformer.py"
 }
 
 // dropped is the event after which a row is gone that no graph keeps, and the depth from outside of the function that
@@ -316,7 +321,7 @@ func (d *draft) scales(row int32) bool {
 // sums reports whether a function at a depth from outside makes a row by an operation of its own.
 func (d *draft) sums(row int32, depth int) bool {
 	own := d.stack(d.code(row))
-	return len(own)-1 == depth && !frames.Of(d.s, own[0]).IsLibrary() && d.phase(row) == inProgram
+	return len(own)-1 == depth && (!frames.Of(d.s, own[0]).IsLibrary() || d.layerOfTorch(own[0])) && d.phase(row) == inProgram
 }
 
 // onLine reports whether the line that a function has at a depth from outside allocates a row.

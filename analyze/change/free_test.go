@@ -224,3 +224,27 @@ func TestBlockOfOneStatement(t *testing.T) {
 		t.Errorf("without gradients %d, before %d, want %d at least", a.After.AllocatedPeak, a.Before.AllocatedPeak, 2*sum)
 	}
 }
+
+// TestLayerOfTorch holds that what a layer of torch's transformer adds up is its own, until it has added the next.
+func TestLayerOfTorch(t *testing.T) {
+	const inner, sum = 1 << 20, 16 << 20
+	in := built(t, build.Options{}, func(d *build.Device) {
+		for range 3 {
+			var kept []*build.Block
+			for _, line := range []string{"946", "949"} {
+				own := slices.Concat(ofTorch("nn/modules/transformer.py:"+line+":forward"), []string{"/app/model.py:5:forward"}, called,
+					[]string{"/app/train.py:3:main"})
+				d.Stack = build.NewStack(slices.Concat(ofTorch("nn/modules/normalization.py:9:forward"), own)...)
+				kept = append(kept, d.Alloc(inner))
+				d.Stack = build.NewStack(own...)
+				kept = append(kept, d.Alloc(sum))
+			}
+			backward(d, kept, 1<<20)
+			d.Stack = after
+			d.Free(d.Alloc(1 << 20))
+		}
+	})
+	if a := ask(t, in, "no-grad=train.py:3"); a.After.AllocatedPeak < 2*sum {
+		t.Errorf("without gradients %d, before %d, want %d at least", a.After.AllocatedPeak, a.Before.AllocatedPeak, 2*sum)
+	}
+}
