@@ -41,6 +41,8 @@ func (d *draft) keptByProgram(where *place) map[int32]bool {
 			}
 		}
 		d.keptFromNorms(call, out)
+		d.keptLast(call, out)
+		d.keptBeforeSoftmax(call, out)
 		call = call[:0]
 	}
 	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
@@ -90,6 +92,42 @@ func (d *draft) graphGone(call []int32) (last int32, most bool) {
 		}
 	}
 	return last, false
+}
+
+// keptLast adds what had the graph that modules made in a call, which of what goes at once was made last, and goes
+// last: a tensor lets go of its graph before its own memory (TensorImpl::release_resources in c10/core/TensorImpl.cpp).
+func (d *draft) keptLast(call []int32, out map[int32]bool) {
+	const several = 2
+	graphs := map[int32][]int32{} // by the row that is allocated last before
+	for _, row := range call {
+		at := d.lastBefore(d.end(row))
+		if at >= call[len(call)-1] && d.insides[d.t.Lives[row].Stack] != 0 && d.byProgram(row) {
+			graphs[at] = append(graphs[at], row)
+		}
+	}
+	for _, rows := range graphs {
+		last := rows[len(rows)-1]
+		if len(rows) > several && !slices.ContainsFunc(rows, func(row int32) bool { return d.end(row) > d.end(last) }) {
+			out[last] = true
+		}
+	}
+}
+
+// keptBeforeSoftmax adds what a product gives to a softmax and goes before the result of that, as a language model's
+// logits: no graph has it, as the product saves what it is given and the softmax its result (linear, addmm, _softmax and
+// _log_softmax in tools/autograd/derivatives.yaml).
+func (d *draft) keptBeforeSoftmax(call []int32, out map[int32]bool) {
+	before := int32(-1)
+	for _, row := range call {
+		if !d.outlasts(row) {
+			continue
+		}
+		softmax := d.madeByTorch(row, "softmax") || d.madeByTorch(row, "log_softmax")
+		if softmax && before >= 0 && d.resultOfProduct(before) && d.byProgram(before) && d.end(before) < d.end(row) {
+			out[before] = true
+		}
+		before = row
+	}
 }
 
 // keptFromNorms adds the rows of a call that variables have besides nodes of normalizations. Such a node lets go of its input, then of its

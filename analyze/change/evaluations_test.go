@@ -21,7 +21,8 @@ func TestEvaluations(t *testing.T) {
 		"eval_graph_amp": "no-grad=eval_graph.py:60", "nano_evaluates_checkpoint": "no-grad=nano.py:155", "dqn_leak": "no-grad=dqn.py:74",
 		"vit_checkpoint": "no-grad=vit_train.py:58", "unet_val": "no-grad=unet_carvana.py:108",
 		"validation_total": "no-grad=validation.py:48", "validation_few": "no-grad=validation.py:55",
-		"validation_values": "no-grad=validation.py:55", "gpt2_evaluation_no_grad": "no-grad=gpt2_evaluation.py:23",
+		"validation_values": "no-grad=validation.py:55", "two_heads_no_grad": "no-grad=two_heads.py:45",
+		"gpt2_evaluation_no_grad": "no-grad=gpt2_evaluation.py:23",
 	}
 	files, err := filepath.Glob(lab + "*.pickle.xz")
 	if err != nil || len(files) == 0 {

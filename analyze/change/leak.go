@@ -3,7 +3,6 @@ package change
 import (
 	"slices"
 
-	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -12,12 +11,6 @@ import (
 // again. Where the function that gets it goes on in the next step, and keeps other variables up to there, only the
 // last of these counts. Graphs that nothing goes back through are gone with the variable that has their end.
 func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
-	loops := map[snapshot.StackID]bool{}
-	for _, id := range stacks {
-		if row := slices.IndexFunc(d.t.Lives, func(l timeline.Life) bool { return l.Stack == id && l.Born >= 0 }); row >= 0 {
-			loops[id] = d.goesOn(int32(row))
-		}
-	}
 	next := make([]int32, d.s.Stacks.Len()+1) // by stack, the next birth
 	for _, id := range stacks {
 		next[id] = int32(d.t.Trace.Len())
@@ -29,6 +22,12 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 		}
 	}
 	stays := func(row int32) bool { return next[d.t.Lives[row].Stack] > 0 && d.last(row) >= last }
+	loops, seen := map[snapshot.StackID]bool{}, map[snapshot.StackID]bool{}
+	for row := range d.all() { // of what one stack makes, not all may stay
+		if id := d.t.Lives[row].Stack; !seen[id] && stays(row) {
+			seen[id], loops[id] = true, d.goesOn(row)
+		}
+	}
 	graphs := d.leakedGraphs(stays)
 	if len(graphs) == 0 { // what is known to leak may be a small part of graphs all the same
 		const few = 3 // operations

@@ -73,6 +73,13 @@ func (d *draft) leakedGraphs(stays func(row int32) bool) []leakedGraph {
 		if goesOn && until < l.Born && d.around[out[last].kind] == 0 {
 			out, goesOn = out[:last], false // it was of the statements before
 		}
+		if goesOn {
+			if k := d.loopIn(&out[last], row); k > 0 {
+				g := out[last]
+				out[last].rows = slices.Clip(g.rows[:k])
+				out, last = append(out, leakedGraph{rows: g.rows[k:], kind: d.code(row), step: g.step}), last+1
+			}
+		}
 		if goesOn && out[last].step == at && !d.repeats(&out[last], row) {
 			out[last].rows = append(out[last].rows, row)
 		} else {
@@ -179,6 +186,21 @@ func (d *draft) takeRest(g *leakedGraph) {
 type graphCall struct {
 	step   int
 	around int32
+}
+
+// loopIn is which of the rows of a graph a loop begins with that is back there for another row, 0 for none: with a
+// module, behind what another statement makes, where the graph has something that was made before the loop, as a first
+// hidden state.
+func (d *draft) loopIn(g *leakedGraph, row int32) int {
+	around := d.around[d.code(row)]
+	if around == 0 || d.around[g.kind] > 0 || around == d.around[d.code(g.rows[len(g.rows)-1])] {
+		return 0
+	}
+	k := slices.IndexFunc(g.rows, func(of int32) bool { return d.around[d.code(of)] > 0 })
+	if k < 0 || d.code(g.rows[k]) != d.code(row) {
+		return 0
+	}
+	return k
 }
 
 // repeats reports whether a row begins a graph anew: where one that is there did, or before that, behind something that another
