@@ -335,8 +335,16 @@ func (d *draft) before(event int32) int32 {
 }
 
 // unpacked is the event after which what a hook unpacked for a node is gone that lets go at an event of what it saved itself: the
-// node is over before the gradient of a bias is summed up over the batch (torch/csrc/autograd/engine.cpp, validate_outputs).
-func (d *draft) unpacked(end int32) int32 {
+// node is over before the gradient of a bias is summed up over the batch (torch/csrc/autograd/engine.cpp, validate_outputs). That
+// of a convolution sums it up itself (aten/src/ATen/native/Convolution.cpp, convolution_backward).
+func (d *draft) unpacked(row, end int32) int32 {
+	next := d.operation(row).to
+	for int(next) < len(d.t.Lives) && !d.outlasts(next) {
+		next++
+	}
+	if int(next) < len(d.t.Lives) && d.convolves(next) {
+		return end
+	}
 	i, _ := slices.BinarySearchFunc(d.t.Lives, end, func(l timeline.Life, e int32) int { return cmp.Compare(l.Born, e) })
 	if sum := int32(i) - 3; sum >= 0 && d.partialsAt(sum) && d.end(sum+1) < end && d.end(sum+2) < end {
 		return d.t.Lives[sum].Born - 1
@@ -457,7 +465,7 @@ func (d *draft) recompute(c *instance, x *part, weights map[int32]bool, e *Appli
 		d.remade[row] = remake{at, v.Turn, len(d.added)}
 		switch {
 		case d.saved(c.pass, row) && (row != x.out || x.inner): // what the module returns then, the checkpoint lets go of at once
-			v.Freed = max(d.unpacked(end), at)
+			v.Freed = max(d.unpacked(v.Like, end), at)
 		default:
 			v.Until = when(min(end, to)) + 1
 		}

@@ -105,7 +105,7 @@ func (x *offloading) moveSaved() {
 		x.e.count(x.run, row)
 		from := max(before[k], x.begins(end))
 		for _, u := range uses[row] {
-			x.bring(row, u.from, x.unpacked(u.to))
+			x.bring(row, u.from, x.unpacked(row, u.to))
 			from = max(from, u.to)
 		}
 		switch {
@@ -118,7 +118,7 @@ func (x *offloading) moveSaved() {
 		from = min(from+1, end)
 		x.bringLogarithms(row, from)
 		x.bringPooled(k, from, end)
-		x.bring(row, from, x.unpacked(end))
+		x.bring(row, from, x.unpacked(row, end))
 	}
 }
 
@@ -389,7 +389,7 @@ func (x *offloading) silent(last, over int32) int32 {
 func (x *offloading) bringWeights(last bool) {
 	for _, n := range x.brought {
 		if n.weightLast == last {
-			x.bring(n.gradient, n.from, x.unpacked(n.to))
+			x.bring(n.gradient, n.from, x.unpacked(n.gradient, n.to))
 		}
 	}
 }
