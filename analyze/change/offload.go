@@ -13,6 +13,7 @@ type offloading struct {
 	saved   []int32
 	bySize  map[int64][]int32 // what is saved, by the requested size, and in the order of ends
 	convs   map[int64]bool    // requested sizes of the results of convolutions
+	scaled  map[int32]bool    // by the event before them, nodes that bringScaled found
 	brought []offloaded
 	ends    []int32 // of these products, in order
 	first   span    // the node of the first of what has weights, which backward comes to last; 0 for none
@@ -29,7 +30,8 @@ type offloaded struct {
 func (d *draft) offloadSaved(e *Applied) {
 	for i := range d.passes {
 		p := &d.passes[i]
-		x := &offloading{nodes: nodes{d, p, d.weighing(p)}, e: e, bySize: map[int64][]int32{}, convs: map[int64]bool{}}
+		x := &offloading{nodes: nodes{d, p, d.weighing(p)}, e: e, bySize: map[int64][]int32{}, convs: map[int64]bool{},
+			scaled: map[int32]bool{}}
 		x.saved = slices.DeleteFunc(d.savedRows(p), func(row int32) bool { return d.drop[row] })
 		for _, row := range x.saved {
 			x.bySize[d.sizes[row]] = append(x.bySize[d.sizes[row]], row)
@@ -185,8 +187,8 @@ func (x *offloading) bringPooled(k int, from, to int32) {
 	}
 }
 
-// bringScaled brings back what a node multiplies that sums up the gradient of a factor with fewer elements, as of the reciprocal of a
-// norm: another node of the norm lets go of that later.
+// bringScaled brings back what a node multiplies, behind which the gradient of a factor with fewer elements is summed up, as of the
+// reciprocal of a norm: another node of the norm lets go of that later.
 func (x *offloading) bringScaled() {
 	const small, fewer = 4096, 16 // bytes, and times
 	for row := x.p.rows.from; int(row)+2 < len(x.t.Lives) && row < x.p.rows.to; row++ {
@@ -200,7 +202,8 @@ func (x *offloading) bringScaled() {
 			continue
 		}
 		if rows := x.goesAfter(x.sizes[row], l.Born); len(rows) > 0 && x.before(x.end(rows[0])) > begin {
-			x.bring(rows[0], begin+1, over)
+			x.bring(rows[0], begin+1, sum.Born-1)
+			x.scaled[begin] = true
 		}
 	}
 }
@@ -227,7 +230,7 @@ func (x *offloading) bringFactors() {
 				made = append(made, x.sizes[row])
 			}
 		}
-		if from = to; weighs || len(made) != two {
+		if from = to; weighs || x.scaled[begin] || len(made) != two {
 			continue
 		}
 		gone, other := x.letGo(made[0], last, over), x.letGo(made[1], last, over)
