@@ -154,7 +154,17 @@ func (x *offloading) begins(end int32) int32 {
 			begin = max(begin, x.ends[i-1])
 		}
 	}
-	return begin
+	return x.behindSum(begin)
+}
+
+// behindSum is the event after which the gradient of a bias is summed up that comes first behind another: the node of a sum saved nothing,
+// and a node that did sums up last.
+func (x *offloading) behindSum(event int32) int32 {
+	sum := x.lastBefore(event+1) + 1
+	if event < x.p.begin || !x.partialsAt(sum) || x.end(sum+1) >= x.p.stop {
+		return event
+	}
+	return max(event, x.end(sum+1), x.end(sum+2))
 }
 
 // bringLogarithms brings a row back for the node of a negative log-likelihood, too, where it is of the logarithms that a cross entropy
@@ -309,6 +319,7 @@ func (x *offloading) findProducts() {
 		}
 	}
 	for row, node := range x.weightGradients(leastOffloaded) {
+		node.from = x.behindSum(node.from)
 		if x.first = node; x.normalizes(row, node) {
 			continue
 		}
