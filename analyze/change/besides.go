@@ -13,20 +13,9 @@ import (
 
 // keptByProgram are the rows of code at a place that are held besides by the graph of what modules made in the same call of it, or in
 // those that follow with nothing between: what it returns. In a loop that is each turn's, as each has a graph of its own: it has begun
-// anew where code comes again that modules were called behind. What modules make that no pass keeps, but outlives those that train them, no
-// graph has: it is all a variable's.
+// anew where code comes again that modules were called behind.
 func (d *draft) keptByProgram(where *place) map[int32]bool {
-	out := map[int32]bool{}
-	trains := map[int32]bool{} // calls of modules
-	for stack, is := range d.kept {
-		trains[d.around[stack]] = trains[d.around[stack]] || is
-	}
-	outside := map[snapshot.StackID]bool{} // what no graph has, inside of modules
-	for stack, is := range d.outlives {
-		if inside := d.insides[stack]; is && inside != 0 && trains[d.around[stack]] && !d.keptInside[inside] {
-			outside[inside] = true
-		}
-	}
+	out, outside := map[int32]bool{}, d.outsideGraphs()
 	var call []int32
 	turn := map[snapshot.StackID]bool{} // by code of a turn outside of modules, whether such are called behind it
 	over := func() {
@@ -65,6 +54,22 @@ func (d *draft) keptByProgram(where *place) map[int32]bool {
 		}
 	}
 	over()
+	return out
+}
+
+// outsideGraphs is the code inside of modules of which no pass keeps what outlives those that train them, as logits: no graph has it in an
+// evaluation either.
+func (d *draft) outsideGraphs() map[snapshot.StackID]bool {
+	trains := map[int32]bool{} // calls of modules
+	for stack, is := range d.kept {
+		trains[d.around[stack]] = trains[d.around[stack]] || is
+	}
+	out := map[snapshot.StackID]bool{}
+	for stack, is := range d.outlives {
+		if inside := d.insides[stack]; is && inside != 0 && trains[d.around[stack]] && !d.keptInside[inside] {
+			out[inside] = true
+		}
+	}
 	return out
 }
 
