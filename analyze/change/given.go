@@ -19,7 +19,8 @@ type remadeCopy struct{ weight, event int32 }
 func (x *autocast) castGiven() (left []product16) {
 	p := x.pass
 	trains := nodes{x.draft, p, func(row int32) bool { return x.gradient(row) || x.piled[row] }}
-	uses := x.usesOf(trains.products(), x.needs)
+	backward := trains.products()
+	uses := x.usesOf(backward, x.needs)
 	next, floats := 0, x.floats(p) // next of products
 	products := slices.DeleteFunc(slices.Clone(x.products), func(of product16) bool { return of.base })
 	trained := map[int32]bool{}    // products, by row
@@ -64,6 +65,9 @@ func (x *autocast) castGiven() (left []product16) {
 		full := !x.narrow[row] && !x.is(row, category.Input)
 		for k, n := range ends {
 			at := next + k
+			if reader := x.readerAt(products, backward, row, n.end); reader >= 0 && (k > 0 || !given) {
+				at = reader
+			}
 			if at >= len(products) {
 				break
 			}
@@ -127,6 +131,33 @@ func (x *autocast) castGiven() (left []product16) {
 	}
 	x.castFrozen(trained, floats >= 0)
 	return left
+}
+
+// readerAt is the place of a product that is given a row, in some: of those that multiply weights, as many behind the first one
+// that is made after what is let go of next as nodes of such products run between its own, which is over at an event, and that;
+// for backward goes the other way. It is -1 where there are not as many.
+func (x *autocast) readerAt(products []product16, backward []product, row, over int32) int {
+	next := row
+	for _, of := range x.needs {
+		if of > row && x.lastBefore(x.end(of)) > x.lastBefore(over) && x.end(of) < x.end(next) {
+			next = of
+		}
+	}
+	between, last := 0, x.lastBefore(x.end(next))
+	for _, of := range backward {
+		if of.to > over && x.lastBefore(of.to) <= last {
+			between++
+		}
+	}
+	for at, of := range products {
+		if of.weighs && of.row >= next {
+			if between == 0 {
+				return at
+			}
+			between--
+		}
+	}
+	return -1
 }
 
 // dropsOut reports whether torch's own attention has the first of some rows go through a dropout before a product, which is

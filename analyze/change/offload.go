@@ -338,8 +338,9 @@ func (x *offloading) findProducts() {
 		if !conv {
 			to = x.silent(max(row, given), to)
 		}
-		x.brought = append(x.brought, offloaded{
-			product{span{node.from + 1, to}, row, x.sizes[given]}, conv || x.biasIn(node)})
+		n := x.product(row, given, node)
+		n.to = to
+		x.brought = append(x.brought, offloaded{n, conv || x.biasIn(node)})
 		x.ends = append(x.ends, to)
 	}
 	slices.Sort(x.ends)

@@ -19,6 +19,8 @@ type product struct {
 	span     // events
 	gradient int32
 	input    int64 // bytes
+	alone    bool  // what it gives on is added to nothing that others gave on for the same
+	added    bool  // it is known to be
 }
 
 // longNode is how many allocations a node of a backward pass is taken to make at most before or behind a gradient.
@@ -30,7 +32,7 @@ func (x nodes) products() []product {
 	var out []product
 	for row, node := range x.weightGradients(small) {
 		if given := x.givenOn(row, node, small); given >= 0 {
-			out = append(out, product{span{node.from + 1, node.to}, row, x.sizes[given]})
+			out = append(out, x.product(row, given, node))
 		}
 	}
 	return out
@@ -62,6 +64,23 @@ func (x nodes) givenOn(gradient int32, node span, least int64) int32 {
 	return -1
 }
 
+// product is the node of a gradient that gives on a row, which goes as soon as it is added in place to what others gave on
+// for the same, or the sum is there (torch/csrc/autograd/input_buffer.cpp). Whether it is added is not known where another
+// operation may take it.
+func (x nodes) product(gradient, given int32, node span) product {
+	n := product{span: span{node.from + 1, node.to}, gradient: gradient, input: x.sizes[given]}
+	sum, end := x.lastBefore(node.to)+1, x.lastBefore(x.end(given))
+	switch {
+	case end < sum:
+		n.added = true
+	case int(sum) == len(x.t.Lives) || end > sum || x.t.Lives[sum].Requested != x.t.Lives[given].Requested:
+		n.alone = true
+	default:
+		n.added = slices.Contains(x.addends(sum), given)
+	}
+	return n
+}
+
 // makes reports whether a node makes a row, from a size on, that is neither a gradient of a parameter nor what it works in.
 func (x nodes) makes(row int32, node span, least int64) bool {
 	born := x.t.Lives[row].Born
@@ -85,22 +104,39 @@ func (x nodes) bias(row int32, node span) bool {
 }
 
 // usesOf gives for each of some rows, which a pass saved, the events of products that read it before the one that lets go of
-// it: of those whose input none goes with.
+// it: of those whose input none goes with. What that last one gives on is added to what they gave on; where theirs is known
+// to be added to others', a row whose last one's is, too, comes before one that no product lets go of, unless an activation
+// function saved that.
 func (d *draft) usesOf(products []product, saved []int32) map[int32][]product {
 	bySize := map[int64][]int32{}
 	for _, row := range saved {
 		bySize[d.sizes[row]] = append(bySize[d.sizes[row]], row)
 	}
+	nodes := map[int32]product{} // by the last row before they are over
+	for _, n := range products {
+		nodes[d.lastBefore(n.to)] = n
+	}
+	lastOf := func(row int32) product { return nodes[d.lastBefore(d.end(row))] }
 	out := map[int32][]product{}
 	for _, n := range products {
+		over := d.lastBefore(n.to)
 		next := int32(-1) // to be let go of
 		for _, row := range bySize[n.input] {
-			if e := d.end(row); e >= n.from && (next < 0 || e < d.end(next)) {
+			last, own := lastOf(row), d.lastBefore(d.end(row)) <= over
+			switch {
+			case d.end(row) < n.from, !own && last.alone:
+			case next < 0:
+				next = row
+			case !own && n.added && last.added != lastOf(next).added && !d.activates(next):
+				if last.added {
+					next = row
+				}
+			case d.end(row) < d.end(next):
 				next = row
 			}
 		}
 		same := func(u product) bool { return u.span == n.span }
-		if next >= 0 && d.lastBefore(d.end(next)) > d.lastBefore(n.to) && !slices.ContainsFunc(out[next], same) {
+		if next >= 0 && d.lastBefore(d.end(next)) > over && !slices.ContainsFunc(out[next], same) {
 			out[next] = append(out[next], n)
 		}
 	}
