@@ -45,9 +45,10 @@ const (
 	ofTorch          = "torch" // as the stage of Zero: torch's ZeroRedundancyOptimizer
 )
 
-// Kinds lists them in the order in which they are made: what lives shorter, then optimizers, then sizes.
+// Kinds lists them in the order in which they are made: what lives shorter, then optimizers, then types, which the first of smaller
+// batches has, too, and other sizes.
 func Kinds() []Kind {
-	return []Kind{FreeLeak, Del, Free, NoGrad, Checkpoint, Offload, Foreach, InBackward, EightBit, Accumulate, DType, Zero, FSDP}
+	return []Kind{FreeLeak, Del, Free, NoGrad, Checkpoint, Offload, Foreach, InBackward, EightBit, DType, Accumulate, Zero, FSDP}
 }
 
 // Forms says how each kind is written.

@@ -25,6 +25,7 @@ func (d *draft) accumulate(parts int64, e *Applied) {
 		first := d.loopOf(p)
 		weights, sums := d.weights(p, first), d.divided(p, parts)
 		copies, halves := d.weightCopies(p.rows, first)
+		smaller := map[int32]bool{}
 		for row := p.rows.from; row < p.rows.to; row++ {
 			if l := &d.t.Lives[row]; l.Born < first || d.gradient(row) && l.Born >= p.begin {
 				continue
@@ -38,8 +39,13 @@ func (d *draft) accumulate(parts int64, e *Applied) {
 				continue
 			}
 			if d.ofBatch(row) && !columns.own[row] && (columns.library[row] || d.sizes[row]%parts == 0) {
-				d.sizes[row] = max(d.sizes[row]/parts, 1)
+				d.sizes[row], smaller[row] = max(d.sizes[row]/parts, 1), true
 				e.count(d.run, row)
+			}
+		}
+		for i := range d.added[:before] {
+			if x := &d.added[i]; smaller[x.Like] {
+				x.bytes /= parts // of those that have a size of their own
 			}
 		}
 		if p.stop == whatif.Never {
@@ -181,7 +187,7 @@ func (d *draft) ofBatch(row int32) bool {
 }
 
 // pile has the gradient of the passes before there from the beginning of one, unless that is put in, and has the one
-// go when it is added to that.
+// go when it is added to that, or what another change has in its place, as where torch.autocast has it go over to 32 bits.
 func (d *draft) pile(p *pass, row int32) {
 	end := d.last(row)
 	at := d.complete(row)
@@ -190,6 +196,11 @@ func (d *draft) pile(p *pass, row int32) {
 	}
 	if p.stop != whatif.Never {
 		d.add(row, p.first, end)
+	}
+	for i := range d.added {
+		if x := &d.added[i]; d.drop[row] && x.Like == row && x.Born >= p.begin && x.Freed == end {
+			x.Freed = max(at, x.Born)
+		}
 	}
 	d.ends[row] = at
 }
