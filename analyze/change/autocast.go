@@ -47,7 +47,7 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 			x.outside = x.rowsOutside(m)
 			maps.Copy(x.wide, x.outside)
 		}
-		d.castCrossEntropies(p, narrow, x.wide, x.givenFixed)
+		d.castCrossEntropies(p, narrow, x.wide, x.givenWide)
 		if !d.underAutocast {
 			for _, row := range d.castTiles(p, x.wide, true) {
 				narrow[row], x.wide[row] = true, true
@@ -387,16 +387,23 @@ func (x *autocast) addsFixed(row, other int32) bool {
 	return false
 }
 
-// givenFixed reports whether what was made last before a row is the sum of a product and of something fixed, as C++ tells it.
-func (x *autocast) givenFixed(row int32) bool {
+// givenWide reports whether what was made last before a row and is as large has 32 bits: an operation of that precision made it, as one
+// that interpolates logits, or it is the sum of a product and of something fixed, as C++ tells it.
+func (x *autocast) givenWide(row int32) bool {
 	k, _ := slices.BinarySearch(x.forward, row)
-	if k < 2 || x.operator(x.forward[k-1]).Name != "add" {
+	if k < 1 || x.t.Lives[x.forward[k-1]].Requested != x.t.Lives[row].Requested {
 		return false
 	}
-	product, sum := x.forward[k-2], x.forward[k-1]
+	last := x.forward[k-1]
+	if of, name := x.precision(last); of == frames.Full {
+		return !x.ofWeight(last, name)
+	}
+	if k < 2 || x.operator(last).Name != "add" {
+		return false
+	}
+	product := x.forward[k-2]
 	of, _ := x.precision(product)
-	same := x.t.Lives[sum].Requested == x.t.Lives[row].Requested && x.t.Lives[product].Requested == x.t.Lives[row].Requested
-	return same && of == frames.Weighs && x.addsFixed(sum, product)
+	return of == frames.Weighs && x.t.Lives[product].Requested == x.t.Lives[row].Requested && x.addsFixed(last, product)
 }
 
 // makeNarrow has a row have 16 bits, and what a convolution unfolds for it.
@@ -430,17 +437,39 @@ func (x *autocast) neededBefore(row int32) int32 {
 }
 
 // joinedWith is what a row may join to the result before it (torch.cat, which has no frame of Python and takes the larger type): the last
-// of the rest's size that is still there; -1 for none.
+// of the rest's size that is still there, or that result itself, of several that one line made; -1 for none.
 func (x *autocast) joinedWith(row, last int32) int32 {
 	if last < 0 || x.isProduct(row) {
 		return -1
 	}
 	n, own := x.t.Lives[last].Requested, x.stack(x.code(last))
 	rest := x.t.Lives[row].Requested - n
-	if rest <= 0 || n <= 0 || len(own) == 0 || rest%n == 0 && !frames.Of(x.s, own[0]).IsLibrary() {
+	if rest <= 0 || n <= 0 || len(own) == 0 {
+		return -1
+	}
+	if rest%n == 0 && x.joinsAll(row, last) {
+		return last
+	}
+	if rest%n == 0 && !frames.Of(x.s, own[0]).IsLibrary() {
 		return -1 // it may be that several times, as heads of keys that are fewer than those of queries
 	}
 	return x.lastThere(last, row, rest)
+}
+
+// joinsAll reports whether all that the line made that made the result before a row, of its size and as many as that has room for, is
+// still there, and nothing saved it, as a product would have. A line that goes on has not made all of it.
+func (x *autocast) joinsAll(row, last int32) bool {
+	if x.saved(x.pass, last) {
+		return false
+	}
+	n, all := x.t.Lives[last].Requested, int64(0)
+	for _, of := range x.forward {
+		l := &x.t.Lives[of]
+		if l.Requested == n && x.code(of) == x.code(last) && x.end(of) > x.t.Lives[row].Born && l.Born < x.end(last) {
+			all += n
+		}
+	}
+	return all == x.t.Lives[row].Requested
 }
 
 // masks reports whether a function makes a row that says in its name that it makes masks: what these are made of is no product.

@@ -88,6 +88,7 @@ func (x *autocast) castAt(grad, over int32, wider bool) {
 	if grad < 0 || x.drop[grad] || over <= x.t.Lives[grad].Born || over >= x.last(grad) {
 		return
 	}
+	begin := x.before(over)
 	_, part := x.partOf[grad]
 	_, added := x.sums[grad]
 	if wider && !part && !added && x.goesAtOnce(grad) {
@@ -109,6 +110,11 @@ func (x *autocast) castAt(grad, over int32, wider bool) {
 		before.parts = 2
 	}
 	x.drop[grad], x.casts[grad] = true, wider
+	for row := x.lastBefore(over); wider && row >= x.pass.rows.from && x.t.Lives[row].Born > begin; row-- {
+		if row != grad && x.t.Lives[row].Requested == x.t.Lives[grad].Requested && x.end(row) <= over && x.phase(row) == inBackward {
+			x.narrow[row], x.casts[row] = true, true // what it has in another order of the dimensions
+		}
+	}
 }
 
 // castPiled has a gradient of 16 bits go over to 32 right before it is added to that of a smaller batch before.
