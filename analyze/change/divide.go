@@ -218,7 +218,7 @@ type moment struct {
 func (d *draft) repeat(p *pass, first int32, added int, open []int) []int {
 	var at []moment
 	var made []extra
-	goes, bound := d.replaced(p), d.boundAgain(p, first)
+	goes, bound := d.replaced(p, added), d.boundAgain(p, first)
 	takes := map[snapshot.StackID]bool{} // what goes in the repeated pass, in place of what was there before it
 	put := func(x extra, born, dies moment) {
 		born.life, dies.life, dies.ends = len(made), len(made), true
@@ -453,12 +453,18 @@ func (r *run) earlier(p *pass) span {
 }
 
 // replaced tells by stack when in a pass what it allocated before is let go of: a variable that is assigned anew.
-func (d *draft) replaced(p *pass) map[snapshot.StackID]int32 {
-	out := map[snapshot.StackID]int32{}
-	for row := d.earlier(p).from; row < p.rows.from; row++ {
-		if end := d.last(row); end >= p.first && end < p.end {
+func (d *draft) replaced(p *pass, added int) map[snapshot.StackID]int32 {
+	out, from := map[snapshot.StackID]int32{}, d.earlier(p).from
+	goes := func(row, end int32) {
+		if row >= from && row < p.rows.from && end >= p.first && end < p.end {
 			out[d.t.Lives[row].Stack] = end
 		}
+	}
+	for row := from; row < p.rows.from; row++ {
+		goes(row, d.last(row))
+	}
+	for i := range d.added[:added] {
+		goes(d.added[i].Like, d.added[i].Freed)
 	}
 	return out
 }

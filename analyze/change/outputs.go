@@ -65,6 +65,11 @@ func (x *autocast) castOutput(m *model) {
 		x.add(out, gone-1, gone).bytes = x.sizes[out]
 		return
 	}
+	for row := x.earlier(x.pass).from; row < x.pass.rows.from; row++ {
+		if gone := x.end(row); x.code(row) == x.code(out) && x.t.Lives[m.last].Born < gone && gone <= over {
+			over = gone - 1 // the variable had that until then
+		}
+	}
 	x.add(out, over, x.last(out)).bytes = x.sizes[out]
 	x.until(out, over)
 	const first = 12 // rows of backward: the loss makes several of that size, and gives on the last
