@@ -203,18 +203,22 @@ func (d *draft) given(c *instance, of *part) []int32 {
 	return nil
 }
 
-// masks are those that a model of transformers makes for all its layers (transformers/masking_utils.py).
+// masks are those that a model of transformers makes for all its layers.
 func (d *draft) masks(c *instance) (rows []int32) {
 	over := d.returned(c.rows[len(c.rows)-1])
 	for row := c.pass.rows.from; row < c.rows[0]; row++ {
-		made := slices.ContainsFunc(d.stack(d.code(row)), func(id snapshot.FrameID) bool {
-			return d.file(id) == "transformers/masking_utils.py"
-		})
-		if made && d.end(row) > over && !d.saved(c.pass, row) {
+		if d.end(row) > over && !d.saved(c.pass, row) && d.makesMask(row) {
 			rows = append(rows, row)
 		}
 	}
 	return rows
+}
+
+// makesMask reports whether transformers makes a row on the way to a mask.
+func (r *run) makesMask(row int32) bool {
+	return slices.ContainsFunc(r.stack(r.code(row)), func(id snapshot.FrameID) bool {
+		return r.file(id) == "transformers/masking_utils.py"
+	})
 }
 
 func difference(a, b int64) int64 { return max(a-b, b-a) }

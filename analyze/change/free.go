@@ -56,7 +56,8 @@ func (d *draft) stays(row int32) int32 {
 func (d *draft) goes(row int32, kept bool) (event int32, depth int) {
 	own := d.stack(d.code(row))
 	made := d.operation(row).to
-	if d.byproduct(row) {
+	ofLoss := len(own) > 0 && frames.Of(d.s, own[0]).Part() == frames.Loss && row < made-1 // which the loss itself comes behind
+	if ofLoss || d.byproduct(row) {
 		return d.overAt(made - 1), len(own)
 	}
 	if depth = d.weighsFor(row, own); depth >= 0 {
@@ -487,7 +488,8 @@ func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool
 	at, behind, first := d.line(own, depth), int32(0), snapshot.EmptyStack
 	x := reading{into: -1, over: row + 1, last: row}
 	made := d.operation(row).to
-	aside := d.unused[row] // the statement behind makes only what is small, as masks are, and calls no module
+	p := d.passOf(d.t.Lives[row].Born)
+	aside := p == nil || !d.saved(p, row) // the statement behind makes masks, or only what is small, and calls no module
 	for next := row + 1; int(next) < len(d.t.Lives); next++ {
 		phase := d.phase(next)
 		if phase == inNothing {
@@ -524,7 +526,8 @@ func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool
 			!d.comesTwice(next, own, depth) || d.callsAgain(first, before, code, depth)):
 			return x
 		}
-		aside = aside && (behind == 0 || d.sizes[next]*8 < d.sizes[row] && !d.callsModule(stack[:len(stack)-1-depth]))
+		small := d.sizes[next]*8 < d.sizes[row] && !d.callsModule(stack[:len(stack)-1-depth])
+		aside = aside && (behind == 0 || small || d.makesMask(next))
 		x.last = next
 	}
 	return x
