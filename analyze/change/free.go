@@ -136,7 +136,7 @@ func (d *draft) repeatsHeads(own []snapshot.FrameID) bool {
 // in a variable until it returns: the weights, where these are computed by hand (transformers/models/*/modeling_*.py:
 // eager_attention_forward, `hidden_states, _ = self.self_attn(...)`); -1 for none.
 func (d *draft) weighsFor(row int32, own []snapshot.FrameID) int {
-	if len(own) == 0 || frames.Of(d.s, own[0]).Part() != frames.Functional {
+	if !d.madeByTorch(row, "softmax") && !d.isDropout(row) {
 		return -1
 	}
 	eager := slices.IndexFunc(own, func(id snapshot.FrameID) bool {
@@ -147,8 +147,8 @@ func (d *draft) weighsFor(row int32, own []snapshot.FrameID) int {
 		return -1
 	}
 	for next := row + 1; next <= d.lastIn(row, own, len(own)-1-eager); next++ {
-		if d.sizes[next] == d.sizes[row] && frames.Of(d.s, d.stack(d.code(next))[0]).Part() == frames.Functional {
-			return -1 // a dropout is behind it
+		if d.sizes[next] == d.sizes[row] && d.isDropout(next) {
+			return -1
 		}
 	}
 	return d.holder(own[layer-1:])
