@@ -188,16 +188,15 @@ type graphCall struct {
 	around int32
 }
 
-// loopIn is which of the rows of a graph a loop begins with that is back there for another row, 0 for none: with a
-// module, behind what another statement makes, where the graph has something that was made before the loop, as a first
-// hidden state.
+// loopIn is which of the rows of a graph a loop begins with that is back there for another row, 0 for none: with its first module, or
+// with what is made for that, as a batch, where the graph has something that was made before the loop, as a first hidden state.
 func (d *draft) loopIn(g *leakedGraph, row int32) int {
 	around := d.around[d.code(row)]
-	if around == 0 || d.around[g.kind] > 0 || around == d.around[d.code(g.rows[len(g.rows)-1])] {
+	if d.around[g.kind] > 0 || around > 0 && around == d.around[d.code(g.rows[len(g.rows)-1])] {
 		return 0
 	}
-	k := slices.IndexFunc(g.rows, func(of int32) bool { return d.around[d.code(of)] > 0 })
-	if k < 0 || d.code(g.rows[k]) != d.code(row) {
+	k := slices.IndexFunc(g.rows, func(of int32) bool { return d.around[d.code(of)] > 0 || d.code(of) == d.code(row) })
+	if k < 0 || d.code(g.rows[k]) != d.code(row) || !d.several(g.rows[k:], func(int32) bool { return true }) {
 		return 0
 	}
 	return k
