@@ -82,6 +82,7 @@ const (
 	Accelerated    AssumptionKind = "accelerated"     // accelerate runs the model alone so, and what it gives goes over to 32 bits
 	Casts          AssumptionKind = "casts"           // what is known to compute in 32 bits does so, in copies
 	CastsLoss      AssumptionKind = "casts_loss"      // so does a cross entropy of what comes of tokens
+	CastsCapped    AssumptionKind = "casts_capped"    // the program makes 32 bits of logits that it caps
 	WeightsGiven   AssumptionKind = "weights_given"   // torch.autocast, which is there, copies no weights of 16 bits
 	FollowsWeights AssumptionKind = "follows_weights" // gradients and states have the type of weights
 	Trains32       AssumptionKind = "trains_32"       // gradients and states keep 32 bits where weights have 16
@@ -227,9 +228,9 @@ func (d *draft) applyType(c *Change, a *Applied, refuse refusal) error {
 	}
 	a.assume(Elements32)
 	saved := slices.Contains(c.of, category.AutogradSaved)
-	half := map[int32]bool{} // under autocast
+	half, capped := map[int32]bool{}, int64(0) // under autocast
 	if saved && !c.converts() && slices.Contains(c.of, category.Activation) {
-		half, a.uncast = d.autocast()
+		half, a.uncast, capped = d.autocast()
 	}
 	switch {
 	case len(half) > 0:
@@ -245,6 +246,9 @@ func (d *draft) applyType(c *Change, a *Applied, refuse refusal) error {
 		}
 		if d.accelerates {
 			a.assume(Accelerated)
+		}
+		if a.uncast = max(a.uncast, capped); capped > 0 {
+			a.assume(CastsCapped)
 		}
 	case saved || c.all:
 		wide, likely := d.cast(!c.losses)

@@ -16,8 +16,8 @@ import (
 // all else takes the larger type of what it is given. Of what the program computes itself, a power or an exponential is not known.
 
 // autocast has passes compute as under torch.autocast, and gives the rows that have 16 bits then, and how many bytes less a pass may
-// need, where functions with a backward of their own make 16 bits too.
-func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
+// need, where functions with a backward of their own make 16 bits too, or where it does not make 32 of logits that it caps.
+func (d *draft) autocast() (narrow map[int32]bool, unsure, capped int64) {
 	const large = 64 << 10 // bytes
 	var matrices []int32
 	for row := range d.rows() {
@@ -47,7 +47,7 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 			x.outside = x.rowsOutside(m)
 			maps.Copy(x.wide, x.outside)
 		}
-		d.castCrossEntropies(p, narrow, x.wide, x.givenWide)
+		capped = max(capped, x.castCrossEntropies())
 		if !d.underAutocast {
 			for _, row := range d.castTiles(p, x.wide, true) {
 				narrow[row], x.wide[row] = true, true
@@ -75,18 +75,24 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure int64) {
 		}
 		unsure = max(unsure, x.castBack())
 	}
-	return narrow, unsure
+	return narrow, unsure, capped
 }
 
 // castCrossEntropies has cross entropies make logarithms of probabilities of the type of their logits, which they say
 // (aten/src/ATen/native/LossNLL.cpp: cross_entropy_loss), and only what comes behind compute in 32 bits, in a copy that is saved; and
-// backward the same. It notes the rows that have 16 bits, and those that are done with.
-func (d *draft) castCrossEntropies(p *pass, narrow, wide map[int32]bool, wideLogits func(row int32) bool) {
+// backward the same. It notes the rows that have 16 bits, and those that are done with. What is given capped logits is left to castLosses;
+// it says how many bytes the largest of that has.
+func (x *autocast) castCrossEntropies() (capped int64) {
+	d, p, narrow, wide := x.draft, x.pass, x.narrow, x.wide
 	for row := p.rows.from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
 		if wide[row] || !d.inCrossEntropy(row) {
 			continue
 		}
-		if wideLogits(row) {
+		if x.capped(row) {
+			capped = max(capped, d.sizes[row])
+			continue
+		}
+		if x.givenWide(row) {
 			wide[row] = true
 			for _, grad := range d.gradientsOf(p, row) {
 				wide[grad] = true
@@ -118,6 +124,27 @@ func (d *draft) castCrossEntropies(p *pass, narrow, wide map[int32]bool, wideLog
 		d.add(first, born-1, d.end(first)).parts = 2
 		d.until(first, born-1)
 	}
+	return capped
+}
+
+// capped reports whether what a cross entropy is given that makes a row is the result of a product that the program caps, with a tanh
+// between a division and a multiplication. Programs that do so, as modded-nanogpt and nanochat, make 32 bits of it before the loss, which
+// allocates nothing in a program of 32 bits.
+func (x *autocast) capped(row int32) bool {
+	const steps = 3 // operations
+	k, _ := slices.BinarySearch(x.forward, row)
+	if k <= steps {
+		return false
+	}
+	for at, of := range x.forward[k-steps : k] {
+		if x.t.Lives[of].Requested != x.t.Lives[row].Requested || frames.Of(x.s, x.stack(x.code(of))[0]).IsLibrary() ||
+			x.saved(x.pass, of) != (at == 1) {
+			return false
+		}
+	}
+	of, _ := x.precision(x.forward[k-steps-1])
+	tanh := x.operator(x.forward[k-2]).Name
+	return of == frames.Weighs && (tanh == "" || tanh == "tanh")
 }
 
 // smooths reports whether three gradients are of a cross entropy of smoothed labels: of their sum, of its choice and of its input, with
@@ -252,6 +279,8 @@ func (x *autocast) types() {
 			half = false
 		case powers[row] > 0:
 			half = half && powers[row] == 1
+		case !other && x.narrow[last] && x.isPower(row, last):
+			half, x.widened = false, append(x.widened, widened{last, row})
 		case frames.Of(x.s, code).IsLibrary() && of != frames.Contracts: // it takes what it is given
 			const aside = 8 // times smaller: what the program made last is something else
 			if was, seen := latest[size]; seen && x.t.Lives[last].Requested*aside < size {
@@ -508,6 +537,26 @@ func (x *autocast) powers() map[int32]int {
 		from = to
 	}
 	return out
+}
+
+// isPower reports whether a row is a power that a program makes of the result before it by a function of Tensor's, which has no frame, as
+// relu(x).square(): the node of that, between those that let go of the two but for that of what made the result and saved it, too,
+// multiplies another power by the exponent and by the gradient in one statement, and lets go of the first two of these three, the latter
+// first (torch/csrc/autograd/FunctionsManual.cpp: pow_backward).
+func (x *autocast) isPower(row, last int32) bool {
+	const made, next = 3, 4
+	a := x.lastBefore(x.end(row)) + 1
+	b, c, over := a+1, a+2, x.lastBefore(x.end(last))
+	if !x.saved(x.pass, last) || !x.saved(x.pass, row) || x.isProduct(row) || over < a+made-1 || over >= a+next ||
+		frames.Of(x.s, x.stack(x.code(row))[0]).IsLibrary() {
+		return false
+	}
+	for k := a; k <= over; k++ {
+		if x.t.Lives[k].Requested != x.t.Lives[row].Requested {
+			return false
+		}
+	}
+	return x.end(b) > x.t.Lives[c].Born && x.end(a) > x.end(b) && x.end(c) > x.end(a)
 }
 
 // appends reports whether a row is a convolution's result with little more, as where a vision transformer has tokens

@@ -279,6 +279,8 @@ func assumed(a *change.Assumption) string {
 	case change.CastsLoss:
 		return "The program makes 32 bits of its logits before their cross entropy, as most language models with such norms do: " +
 			"dtype=bf16:all,loss is for one that does not."
+	case change.CastsCapped:
+		return "The program makes 32 bits of its capped logits before their cross entropy, as most do that cap them."
 	case change.Autocast:
 		return "Activations are computed as under torch.autocast: products keep copies of their weights and of what they are given in " +
 			"16 bits; norms, softmaxes and losses stay at 32."
