@@ -643,7 +643,8 @@ func (d *draft) results(p *pass) (out []int32) {
 		switch of, _ := d.uses.Of(row); {
 		case of == category.Input, of == category.Parameter, of == category.Communication,
 			d.phase(row) != inProgram, len(d.stack(d.code(row))) == 0,
-			d.worksIn(row), d.beside(row), d.byproduct(row), d.partial(row), d.scratch(row):
+			d.worksIn(row), d.beside(row), d.byproduct(row) && !d.resultOfProduct(row), d.partial(row),
+			d.scratch(row):
 		default:
 			out = append(out, row)
 		}
