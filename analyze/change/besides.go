@@ -31,6 +31,7 @@ func (d *draft) keptByProgram(where *place) map[int32]bool {
 		}
 		d.keptFromNorms(call, out)
 		d.keptLast(call, out)
+		d.keptBehindPass(call, out)
 		d.keptBeforeSoftmax(call, out)
 		call = call[:0]
 	}
@@ -114,6 +115,27 @@ func (d *draft) keptLast(call []int32, out map[int32]bool) {
 		last := rows[len(rows)-1]
 		if len(rows) > several && !slices.ContainsFunc(rows, func(row int32) bool { return d.end(row) > d.end(last) }) {
 			out[last] = true
+		}
+	}
+}
+
+// keptBehindPass adds what the program lets go of behind a backward pass that has gone through most of a call: a pass frees what the graph
+// saved as it goes, so that a variable has what is there behind it, as the hidden states of an output of transformers'.
+func (d *draft) keptBehindPass(call []int32, out map[int32]bool) {
+	var behind []int32
+	through := 0
+	for _, row := range call {
+		switch p := d.passOf(d.t.Lives[row].Born); {
+		case p == nil:
+		case d.byProgram(row) && d.end(row) > p.end:
+			behind = append(behind, row)
+		case d.saved(p, row) && !d.byProgram(row):
+			through++
+		}
+	}
+	if len(behind) < through {
+		for _, row := range behind {
+			out[row] = true
 		}
 	}
 }

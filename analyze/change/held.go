@@ -392,7 +392,7 @@ func (d *draft) noGradients(p *pass, gone map[int32]bool, e *Applied) {
 		i, _ := slices.BinarySearchFunc(order, born, func(f freed, at int32) int { return int(f.at - at) })
 		return i == 0 || order[i-1].gone, i == len(order) || order[i].gone
 	}
-	var unknown int64
+	var border []int32 // rows between what is gone and what is not
 	for row := p.rows.from; row < p.rows.to; row++ {
 		if d.t.Lives[row].Born < p.begin || d.phase(row) != inBackward || d.drop[row] {
 			continue
@@ -405,11 +405,66 @@ func (d *draft) noGradients(p *pass, gone map[int32]bool, e *Applied) {
 		case behind && before:
 			d.drop[row] = true
 			e.count(d.run, row)
-		case behind != before && d.gradient(row):
+		case behind != before:
+			border = append(border, row)
+		}
+	}
+	d.noGradientsFor(p, border, e)
+	var unknown int64
+	for _, row := range border {
+		if d.gradient(row) && !d.drop[row] {
 			unknown += d.sizes[row]
 		}
 	}
 	e.stays = max(e.stays, unknown)
+}
+
+// noGradientsFor drops of rows at the border of what a pass no longer makes what it made for that, or of that, alone, as the gradient of
+// what a loss compares with: a node makes only the gradients that are asked for (task_should_compute_output in
+// torch/csrc/autograd/function.h). What another is made of goes when that is made; what is added to another, before something is made of
+// that; and what a node gives parameters it makes with what it gives on.
+func (d *draft) noGradientsFor(p *pass, border []int32, e *Applied) {
+	weights := d.weights(p, d.loopOf(p))
+	needless := func(row int32) bool {
+		made := func(of int32) bool { return of != row && d.phase(of) == inBackward }
+		of := slices.DeleteFunc(slices.Collect(d.goneBehind(row)), func(of int32) bool { return !made(of) })
+		before, last := d.drop[row-1], d.lastBefore(d.end(row))
+		for last > row && d.t.Lives[last].Passing() {
+			last--
+		}
+		switch {
+		case len(of) > 0 && !slices.ContainsFunc(of, func(of int32) bool { return !d.drop[of] }):
+			return true
+		case weights[d.t.Lives[row].Requested]:
+			return before
+		case last == row:
+			return before || d.drop[row+1] && d.sizes[row+1] == d.sizes[row]
+		case !d.drop[last]:
+			return false
+		}
+		more := 0 // others of its size, which may be made of it if they are of none that goes then
+		for of := max(row-longNode, p.rows.from); of <= last; of++ {
+			if !made(of) || d.drop[of] || d.sizes[of] != d.sizes[row] {
+				continue
+			}
+			if of > row {
+				more++
+			}
+			if end := d.end(of); end > d.t.Lives[row].Born && end < d.end(row) {
+				more--
+			}
+		}
+		return more <= 0
+	}
+	for again := true; again; {
+		again = false
+		for _, row := range slices.Backward(border) {
+			if !d.drop[row] && int(row)+1 < len(d.t.Lives) && needless(row) {
+				d.drop[row], again = true, true
+				e.count(d.run, row)
+			}
+		}
+	}
 }
 
 // noLoss lets go of what only a graph of code that keeps nothing still had, which backward never went through: what that
