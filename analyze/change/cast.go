@@ -184,6 +184,13 @@ func (d *draft) castLosses(p *pass, wide map[int32]bool, shares bool, is func(st
 			wide[k] = true
 		}
 		begin, over, g := d.t.Lives[first].Born, d.lossOver(first, row), d.gradientsOfLoss(p, largest, shares)
+		logarithms := slices.ContainsFunc(stack[:depth+1], func(id snapshot.FrameID) bool { return frames.TakesLogarithms(d.name(id)) })
+		if logarithms && d.isLoss(stack, depth) && d.givenSoftmax(p, first, largest) {
+			for _, grad := range g.rows {
+				wide[grad] = true
+			}
+			continue
+		}
 		if shares {
 			begin, over = d.alsoWide(p, largest, first, wide), max(over, g.over)
 		}
@@ -201,6 +208,17 @@ func (d *draft) castLosses(p *pass, wide map[int32]bool, shares bool, is func(st
 		most = max(most, copies*d.t.Lives[largest].Requested)
 	}
 	return most
+}
+
+// givenSoftmax reports whether the logarithms of probabilities that a loss is given, which begins with a row and makes another of their
+// size, come of torch's softmaxes, which compute in 32 bits (fp32 in aten/src/ATen/autocast_mode.h): then it makes no copy.
+func (d *draft) givenSoftmax(p *pass, first, largest int32) bool {
+	for of := first - 1; of >= p.rows.from; of-- {
+		if l := &d.t.Lives[of]; l.Requested == d.t.Lives[largest].Requested && d.end(of) > d.t.Lives[first].Born {
+			return d.madeByTorch(of, "softmax") || d.madeByTorch(of, "log_softmax")
+		}
+	}
+	return false
 }
 
 // alsoWide has what else is made of what a loss is given, as the square of its normalizer is which many add, compute in 32 bits, and gives
