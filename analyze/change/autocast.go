@@ -491,8 +491,10 @@ func (x *autocast) joinsAll(row, last int32) bool {
 	if x.saved(x.pass, last) {
 		return false
 	}
+	const far = 256 // results
 	n, all := x.t.Lives[last].Requested, int64(0)
-	for _, of := range x.forward {
+	at, _ := slices.BinarySearch(x.forward, last)
+	for _, of := range x.forward[max(at-far, 0):min(at+far, len(x.forward))] {
 		l := &x.t.Lives[of]
 		if l.Requested == n && x.code(of) == x.code(last) && x.end(of) > x.t.Lives[row].Born && l.Born < x.end(last) {
 			all += n

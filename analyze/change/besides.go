@@ -49,7 +49,9 @@ func (d *draft) keptByProgram(where *place) map[int32]bool {
 				}
 				turn[code] = false
 			}
-			call, out[row] = append(call, row), outside[d.insides[d.code(row)]]
+			if call = append(call, row); outside[d.insides[d.code(row)]] {
+				out[row] = true
+			}
 		default:
 			over()
 		}

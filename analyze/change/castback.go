@@ -14,7 +14,7 @@ import (
 // copyWidened has operators of 32 bits make a copy of what has 16, which those that save what they are given keep, and others, as
 // softmaxes, have until they are done. What norms do castGiven knows, and of what one operator alone saves; what losses do castLosses.
 func (x *autocast) copyWidened() {
-	node := x.pass.rows.from // backward goes the other way
+	node := x.lastBefore(x.pass.begin) // backward goes the other way
 	for _, w := range slices.Backward(x.widened) {
 		o := x.operator(w.result)
 		if x.normed[w.given] || o.Widens() || strings.HasSuffix(o.Ruled, "_norm") || x.wide[w.result] {
@@ -43,13 +43,17 @@ func (x *autocast) copyWidened() {
 // given, where the program has that for longer than backward, -1 for none. Nothing goes back through what is made where nothing was
 // saved for a while, as by a teacher.
 func (x *autocast) nodeOf(w widened, o frames.Operator, from int32) int32 {
+	const far = 4096 // rows
+	if !o.IsElementwise() || o.SavesResult() || x.pass.open || x.end(w.given) <= x.pass.last {
+		return -1
+	}
 	at, _ := slices.BinarySearch(x.forward, w.given)
 	last, _ := slices.BinarySearch(x.forward, x.neededBefore(w.given))
-	if !o.IsElementwise() || o.SavesResult() || at-last > recently || x.end(w.given) <= x.pass.last {
+	if at-last > recently {
 		return -1
 	}
 	grad := int32(-1)
-	for row := from; row < x.pass.rows.to; row++ {
+	for row := from; row < min(x.pass.rows.to, from+far); row++ {
 		is := x.phase(row) == inBackward && x.operator(row).IsNodeOf(o.Name)
 		switch {
 		case is && x.t.Lives[row].Requested == x.t.Lives[w.given].Requested:

@@ -44,8 +44,8 @@ func (d *draft) accumulate(parts int64, e *Applied) {
 			}
 		}
 		for i := range d.added[:before] {
-			if x := &d.added[i]; smaller[x.Like] {
-				x.bytes /= parts // of those that have a size of their own
+			if x := &d.added[i]; smaller[x.Like] && x.bytes > 0 { // it has a size of its own
+				x.bytes = max(x.bytes/parts, 1)
 			}
 		}
 		if p.stop == whatif.Never {
@@ -197,12 +197,15 @@ func (d *draft) pile(p *pass, row int32) {
 	if p.stop != whatif.Never {
 		d.add(row, p.first, end)
 	}
+	d.ends[row] = at
+	if !d.drop[row] {
+		return
+	}
 	for i := range d.added {
-		if x := &d.added[i]; d.drop[row] && x.Like == row && x.Born >= p.begin && x.Freed == end {
+		if x := &d.added[i]; x.Like == row && x.Born >= p.begin && x.Freed == end {
 			x.Freed = max(at, x.Born)
 		}
 	}
-	d.ends[row] = at
 }
 
 // moment is something that begins or ends in a pass, in the order in which whatif.Edits are made.

@@ -65,8 +65,10 @@ func (x *autocast) castGiven() (left []product16) {
 		full := !x.narrow[row] && !x.is(row, category.Input)
 		for k, n := range ends {
 			at := next + k
-			if reader := x.readerAt(products, backward, row, n.end); reader >= 0 && (k > 0 || !given) {
-				at = reader
+			if k > 0 || !given {
+				if reader := x.readerAt(products, backward, row, n.end); reader >= 0 {
+					at = reader
+				}
 			}
 			if at >= len(products) {
 				break
@@ -137,15 +139,21 @@ func (x *autocast) castGiven() (left []product16) {
 // that is made after what is let go of next as nodes of such products run between its own, which is over at an event, and that;
 // for backward goes the other way. It is -1 where there are not as many.
 func (x *autocast) readerAt(products []product16, backward []product, row, over int32) int {
-	next := row
+	after := func(last int32) int32 { // the event up to which a row is the last before
+		if int(last)+1 < len(x.t.Lives) {
+			return x.t.Lives[last+1].Born
+		}
+		return int32(x.t.Trace.Len())
+	}
+	next, begin := row, after(x.lastBefore(over))
 	for _, of := range x.needs {
-		if of > row && x.lastBefore(x.end(of)) > x.lastBefore(over) && x.end(of) < x.end(next) {
+		if of > row && x.end(of) > begin && x.end(of) < x.end(next) {
 			next = of
 		}
 	}
-	between, last := 0, x.lastBefore(x.end(next))
-	for _, of := range backward {
-		if of.to > over && x.lastBefore(of.to) <= last {
+	between, last := 0, after(x.lastBefore(x.end(next)))
+	for i := range backward {
+		if to := backward[i].to; to > over && to <= last {
 			between++
 		}
 	}

@@ -108,32 +108,42 @@ func (x nodes) bias(row int32, node span) bool {
 // to be added to others', a row whose last one's is, too, comes before one that no product lets go of, unless an activation
 // function saved that.
 func (d *draft) usesOf(products []product, saved []int32) map[int32][]product {
-	bySize := map[int64][]int32{}
-	for _, row := range saved {
-		bySize[d.sizes[row]] = append(bySize[d.sizes[row]], row)
-	}
 	nodes := map[int32]product{} // by the last row before they are over
 	for _, n := range products {
 		nodes[d.lastBefore(n.to)] = n
 	}
-	lastOf := func(row int32) product { return nodes[d.lastBefore(d.end(row))] }
+	type held struct {
+		row, end, over int32   // over is the last row before its end
+		last           product // that lets go of it, if one does
+	}
+	bySize := map[int64][]held{}
+	for _, row := range saved {
+		over := d.lastBefore(d.end(row))
+		bySize[d.sizes[row]] = append(bySize[d.sizes[row]], held{row, d.end(row), over, nodes[over]})
+	}
 	out := map[int32][]product{}
 	for _, n := range products {
 		over := d.lastBefore(n.to)
-		next := int32(-1) // to be let go of
-		for _, row := range bySize[n.input] {
-			last, own := lastOf(row), d.lastBefore(d.end(row)) <= over
+		var best *held // to be let go of next
+		rows := bySize[n.input]
+		for i := range rows {
+			h := &rows[i]
+			own := h.over <= over
 			switch {
-			case d.end(row) < n.from, !own && last.alone:
-			case next < 0:
-				next = row
-			case !own && n.added && last.added != lastOf(next).added && !d.activates(next):
-				if last.added {
-					next = row
+			case h.end < n.from, !own && h.last.alone:
+			case best == nil:
+				best = h
+			case !own && n.added && h.last.added != best.last.added && !d.activates(best.row):
+				if h.last.added {
+					best = h
 				}
-			case d.end(row) < d.end(next):
-				next = row
+			case h.end < best.end:
+				best = h
 			}
+		}
+		next := int32(-1)
+		if best != nil {
+			next = best.row
 		}
 		same := func(u product) bool { return u.span == n.span }
 		if next >= 0 && d.lastBefore(d.end(next)) > over && !slices.ContainsFunc(out[next], same) {

@@ -201,8 +201,10 @@ func (t *told) take(row int32, o frames.Operator) bool {
 	}
 	if k := t.savedFor(row, o); k >= 0 {
 		t.took = k
-	} else if k := t.within(row); k >= 0 && o.IsElementwise() {
-		t.took = k
+	} else if o.IsElementwise() {
+		if k := t.within(row); k >= 0 {
+			t.took = k
+		}
 	}
 	if t.took < 0 {
 		return false
@@ -217,8 +219,7 @@ func (t *told) within(row int32) int {
 	again, born := -1, t.t.Lives[row].Born
 	for k := range t.there(row) {
 		of := t.made[k].row
-		graphs := t.end(of) <= t.pass.last && t.saved(t.pass, of) && t.leaves(of) < born
-		if graphs || t.sizeAt(k) != t.size(row) {
+		if t.sizeAt(k) != t.size(row) || t.end(of) <= t.pass.last && t.saved(t.pass, of) && t.leaves(of) < born {
 			continue
 		}
 		if t.made[k].by != t.code(row) {
