@@ -3,7 +3,6 @@ package change
 import (
 	"cmp"
 	"slices"
-	"strings"
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
@@ -46,11 +45,8 @@ func (r *run) layerOfTorch(id snapshot.FrameID) bool {
 // what it keeps in a variable, when the statement behind it is; what it returns is its caller's.
 func (d *draft) dropped(row int32) (event int32, depth int) { return d.goes(row, false) }
 
-// stays is the event after which a row is gone that no graph keeps, but a model of transformers may.
-func (d *draft) stays(row int32) int32 {
-	event, _ := d.goes(row, true)
-	return event
-}
+// stays is dropped of what a model of transformers may keep, too.
+func (d *draft) stays(row int32) (event int32, depth int) { return d.goes(row, true) }
 
 // goes finds when a row is gone as its last function lets go of it, by what models of transformers keep, or without that.
 func (d *draft) goes(row int32, kept bool) (event int32, depth int) {
@@ -108,7 +104,7 @@ func (d *draft) goes(row int32, kept bool) (event int32, depth int) {
 		switch {
 		case by.saver > last || x.last < made || x.last == last && d.inPlace(row, last):
 			at, made = last, max(made, last+1)
-		case by.saver > x.last || by.several || d.callsAttention(x.last, depth) || d.repeatsHeads(own):
+		case by.saver > x.last || by.several:
 			return d.returned(last), depth
 		case d.sums(row, depth) || d.untilSum(own, depth):
 			return d.returned(d.addedTo(row, depth, x.last, last)), depth
@@ -117,19 +113,6 @@ func (d *draft) goes(row int32, kept bool) (event int32, depth int) {
 		}
 	}
 	return d.returned(max(at, made-1)), -1
-}
-
-// callsAttention reports whether a row is made by what a model of transformers has for attention, which its function at a depth from
-// outside calls: that has queries, keys and values in variables until it returns.
-func (d *draft) callsAttention(row int32, depth int) bool {
-	id := d.calledAt(d.stack(d.code(row)), depth)
-	return id != 0 && strings.HasPrefix(d.file(id), "transformers/") && strings.HasSuffix(d.name(id), "_attention_forward")
-}
-
-// repeatsHeads reports whether a row are keys or values of as many heads as queries have, which attention that a model of transformers
-// computes by hand has in variables until it returns.
-func (d *draft) repeatsHeads(own []snapshot.FrameID) bool {
-	return d.name(own[0]) == "repeat_kv" && d.ofTransformers(own[0])
 }
 
 // weighsFor is the depth from outside of the layer of a model of transformers that gets a row with what its attention gives, and has it

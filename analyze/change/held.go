@@ -230,7 +230,7 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 		if trained[own[at]] || slices.ContainsFunc(own[:at], d.keepsNothing) || kept[row] || d.byModule(row, where) {
 			continue
 		}
-		end, holder := d.goes(row, true)
+		end, holder := d.stays(row)
 		within := holder > depth || holder == depth && d.readAt(row, d.stack(d.code(row)), depth, true).into >= 0
 		was := d.last(row)
 		if within && d.until(row, end) {

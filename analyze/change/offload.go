@@ -95,7 +95,7 @@ func (x *offloading) moveSaved() {
 			x.e.leaves = max(x.e.leaves, x.sizes[row])
 			continue
 		}
-		over := x.stays(row)
+		over, _ := x.stays(row)
 		// What was cloned is over with its operation, which works in the other.
 		if of := x.cloneOf(row); of >= 0 {
 			x.longer(of, over)
@@ -301,7 +301,10 @@ func (x *offloading) bringInput() {
 // moveGraphs moves what graphs keep that no backward pass of the recording goes through.
 func (x *offloading) moveGraphs() {
 	for row, keeps := range x.graphs(x.p) {
-		if keeps && x.savedBehind(x.p, row) == nil && x.until(row, x.stays(row)) {
+		if !keeps || x.savedBehind(x.p, row) != nil {
+			continue
+		}
+		if over, _ := x.stays(row); x.until(row, over) {
 			x.e.count(x.run, row)
 			x.e.moved += x.sizes[row]
 		}
