@@ -83,46 +83,46 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure, capped int64) {
 // backward the same. It notes the rows that have 16 bits, and those that are done with. What is given capped logits is left to castLosses;
 // it says how many bytes the largest of that has.
 func (x *autocast) castCrossEntropies() (capped int64) {
-	d, p, narrow, wide := x.draft, x.pass, x.narrow, x.wide
-	for row := p.rows.from; row < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
-		if wide[row] || !d.inCrossEntropy(row) {
+	p := x.pass
+	for row := p.rows.from; row < p.rows.to && x.t.Lives[row].Born < p.begin; row++ {
+		if x.wide[row] || !x.inCrossEntropy(row) {
 			continue
 		}
 		if x.capped(row) {
-			capped = max(capped, d.sizes[row])
+			capped = max(capped, x.sizes[row])
 			continue
 		}
 		if x.givenWide(row) {
-			wide[row] = true
-			for _, grad := range d.gradientsOf(p, row) {
-				wide[grad] = true
+			x.wide[row] = true
+			for _, grad := range x.gradientsOf(p, row) {
+				x.wide[grad] = true
 			}
 			continue
 		}
-		if d.last(row) < p.begin {
-			d.castUnsaved(row, narrow, wide)
+		if x.last(row) < p.begin {
+			x.castUnsaved(row)
 		}
-		if !d.saved(p, row) {
+		if !x.saved(p, row) {
 			continue
 		}
-		grads := d.gradientsOf(p, row)
-		smoothed := len(grads) == 3 && d.smooths(p, row, grads)
+		grads := x.gradientsOf(p, row)
+		smoothed := len(grads) == 3 && x.smooths(p, row, grads)
 		if len(grads) != 2 && !smoothed {
 			continue // it is not the whole of it, or nothing goes back through it
 		}
 		first, last := grads[len(grads)-2], grads[len(grads)-1]
-		born := d.t.Lives[last].Born
-		if d.end(first) < born || d.t.Lives[first].Born+1 >= born {
+		born := x.t.Lives[last].Born
+		if x.end(first) < born || x.t.Lives[first].Born+1 >= born {
 			continue
 		}
 		if smoothed {
-			narrow[grads[0]], wide[grads[0]] = true, true
-			narrow[last], wide[last] = true, true
+			x.narrow[grads[0]], x.wide[grads[0]] = true, true
+			x.narrow[last], x.wide[last] = true, true
 		}
-		narrow[row], wide[row], wide[first] = true, true, true
-		d.add(row, d.t.Lives[row].Born+1, d.t.Lives[first].Born).bytes = d.sizes[row] // behind what is copied
-		d.add(first, born-1, d.end(first)).parts = 2
-		d.until(first, born-1)
+		x.narrow[row], x.wide[row], x.wide[first] = true, true, true
+		x.add(row, x.t.Lives[row].Born+1, x.t.Lives[first].Born).bytes = x.sizes[row] // behind what is copied
+		x.add(first, born-1, x.end(first)).parts = 2
+		x.until(first, born-1)
 	}
 	return capped
 }
@@ -160,21 +160,21 @@ func (d *draft) smooths(p *pass, row int32, grads []int32) bool {
 }
 
 // castUnsaved is castCrossEntropies for a row that nothing goes back through.
-func (d *draft) castUnsaved(row int32, narrow, wide map[int32]bool) {
+func (x *autocast) castUnsaved(row int32) {
 	const least = 4096 // bytes
 	last := row
-	for int(last)+1 < len(d.t.Lives) && d.code(last+1) == d.code(row) && d.sizes[last+1] < d.sizes[row] {
+	for int(last)+1 < len(x.t.Lives) && x.code(last+1) == x.code(row) && x.sizes[last+1] < x.sizes[row] {
 		last++
 	}
-	if last == row || d.sizes[row] < least || d.end(row) <= d.t.Lives[last].Born {
+	if last == row || x.sizes[row] < least || x.end(row) <= x.t.Lives[last].Born {
 		return
 	}
-	narrow[row], wide[row] = true, true
-	over := d.returned(last)
-	if d.unused[row] {
-		over = d.end(row)
+	x.narrow[row], x.wide[row] = true, true
+	over := x.returned(last)
+	if x.unused[row] {
+		over = x.end(row)
 	}
-	d.add(row, d.t.Lives[row].Born+1, min(over, d.end(row)-1)).bytes = d.sizes[row]
+	x.add(row, x.t.Lives[row].Born+1, min(over, x.end(row)-1)).bytes = x.sizes[row]
 }
 
 // inCrossEntropy reports whether a cross entropy makes a row, but for those that are known to be given 32 bits.
@@ -359,11 +359,13 @@ func (x *autocast) otherIsNarrow(row int32) bool {
 	return x.weights16
 }
 
+// nearBy is how many results away another is looked for at most that an operation takes, too.
+const nearBy = 256
+
 // lastThere is the last result before one of a size, in bytes, that is still there when a row is made; -1 for none.
 func (x *autocast) lastThere(before, row int32, n int64) int32 {
-	const far = 256 // results
 	k, _ := slices.BinarySearch(x.forward, before)
-	for _, of := range slices.Backward(x.forward[max(k-far, 0):k]) {
+	for _, of := range slices.Backward(x.forward[max(k-nearBy, 0):k]) {
 		if x.t.Lives[of].Requested == n && x.end(of) > x.t.Lives[row].Born {
 			return of
 		}
@@ -491,10 +493,9 @@ func (x *autocast) joinsAll(row, last int32) bool {
 	if x.saved(x.pass, last) {
 		return false
 	}
-	const far = 256 // results
 	n, all := x.t.Lives[last].Requested, int64(0)
 	at, _ := slices.BinarySearch(x.forward, last)
-	for _, of := range x.forward[max(at-far, 0):min(at+far, len(x.forward))] {
+	for _, of := range x.forward[max(at-nearBy, 0):min(at+nearBy, len(x.forward))] {
 		l := &x.t.Lives[of]
 		if l.Requested == n && x.code(of) == x.code(last) && x.end(of) > x.t.Lives[row].Born && l.Born < x.end(last) {
 			all += n

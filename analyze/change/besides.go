@@ -49,7 +49,8 @@ func (d *draft) keptByProgram(where *place) map[int32]bool {
 				}
 				turn[code] = false
 			}
-			if call = append(call, row); outside[d.insides[d.code(row)]] {
+			call = append(call, row)
+			if outside[d.insides[d.code(row)]] {
 				out[row] = true
 			}
 		default:
@@ -151,8 +152,7 @@ func (d *draft) keptBeforeSoftmax(call []int32, out map[int32]bool) {
 		if !d.outlasts(row) {
 			continue
 		}
-		softmax := d.madeByTorch(row, "softmax") || d.madeByTorch(row, "log_softmax")
-		if softmax && before >= 0 && d.resultOfProduct(before) && d.byProgram(before) && d.end(before) < d.end(row) {
+		if d.isSoftmax(row) && before >= 0 && d.resultOfProduct(before) && d.byProgram(before) && d.end(before) < d.end(row) {
 			out[before] = true
 		}
 		before = row

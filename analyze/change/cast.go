@@ -213,12 +213,18 @@ func (d *draft) castLosses(p *pass, wide map[int32]bool, shares bool, is func(st
 // givenSoftmax reports whether the logarithms of probabilities that a loss is given, which begins with a row and makes another of their
 // size, come of torch's softmaxes, which compute in 32 bits (fp32 in aten/src/ATen/autocast_mode.h): then it makes no copy.
 func (d *draft) givenSoftmax(p *pass, first, largest int32) bool {
-	for of := first - 1; of >= p.rows.from; of-- {
-		if l := &d.t.Lives[of]; l.Requested == d.t.Lives[largest].Requested && d.end(of) > d.t.Lives[first].Born {
-			return d.madeByTorch(of, "softmax") || d.madeByTorch(of, "log_softmax")
+	of := d.thereBefore(first, p.rows.from, d.t.Lives[largest].Requested)
+	return of >= 0 && d.isSoftmax(of)
+}
+
+// thereBefore is the last row before one, down to another, that is there when the one is made and has a size, in bytes; -1 for none.
+func (d *draft) thereBefore(row, from int32, n int64) int32 {
+	for of := row - 1; of >= from; of-- {
+		if d.t.Lives[of].Requested == n && d.end(of) > d.t.Lives[row].Born {
+			return of
 		}
 	}
-	return false
+	return -1
 }
 
 // alsoWide has what else is made of what a loss is given, as the square of its normalizer is which many add, compute in 32 bits, and gives
@@ -227,11 +233,8 @@ func (d *draft) alsoWide(p *pass, largest, first int32, wide map[int32]bool) (be
 	alike := func(row int32) bool { return d.t.Lives[row].Requested == d.t.Lives[largest].Requested }
 	begin = d.t.Lives[first].Born
 	const far = 64 // rows
-	from, given := max(first-far, p.rows.from), first-1
-	for given >= from && !(alike(given) && d.end(given) > begin) {
-		given--
-	}
-	if given < from {
+	given := d.thereBefore(first, max(first-far, p.rows.from), d.t.Lives[largest].Requested)
+	if given < 0 {
 		return begin
 	}
 	until := min(d.end(given), p.begin)

@@ -342,10 +342,7 @@ func (d *draft) before(event int32) int32 {
 // node is over before the gradient of a bias is summed up over the batch (torch/csrc/autograd/engine.cpp, validate_outputs). That
 // of a convolution sums it up itself (aten/src/ATen/native/Convolution.cpp, convolution_backward).
 func (d *draft) unpacked(row, end int32) int32 {
-	next := d.operation(row).to
-	for int(next) < len(d.t.Lives) && !d.outlasts(next) {
-		next++
-	}
+	next := d.lastingFrom(d.operation(row).to)
 	if int(next) < len(d.t.Lives) && d.convolves(next) {
 		return end
 	}

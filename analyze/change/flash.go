@@ -42,6 +42,11 @@ func (d *draft) flash(narrow func(row int32) bool) {
 // inMultiHead reports whether torch's own function of attention with several heads makes a row itself.
 func (r *run) inMultiHead(row int32) bool { return r.madeByTorch(row, "multi_head_attention_forward") }
 
+// isSoftmax reports whether a softmax of torch's, or one that gives logarithms, makes a row itself.
+func (r *run) isSoftmax(row int32) bool {
+	return r.madeByTorch(row, "softmax") || r.madeByTorch(row, "log_softmax")
+}
+
 // madeByTorch reports whether a function of a library's makes a row itself, by its name.
 func (r *run) madeByTorch(row int32, function string) bool {
 	own := r.stack(r.code(row))

@@ -487,13 +487,12 @@ func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool
 		if !same || back {
 			break
 		}
-		before, line := d.code(x.last), d.line(stack, depth)
+		before, line, small := d.code(x.last), d.line(stack, depth), d.sizes[next]*8 < d.sizes[row]
 		switch {
 		case line == at && behind == 0:
 			// One operation of a module of torch's asks for all that comes with its result, as a convolution that tries
 			// algorithms does; of other code only workspaces, and what is small, are taken for that.
-			slight := d.worksIn(next) || d.sizes[next]*8 < d.sizes[row]
-			other := next >= made || !slight && !frames.Of(d.s, own[0]).IsLibrary()
+			other := next >= made || !small && !d.worksIn(next) && !frames.Of(d.s, own[0]).IsLibrary()
 			if direct && other && d.holder(stack) >= depth {
 				x.into = next
 				return x
@@ -509,8 +508,7 @@ func (d *draft) readAt(row int32, own []snapshot.FrameID, depth int, direct bool
 			!d.comesTwice(next, own, depth) || d.callsAgain(first, before, code, depth)):
 			return x
 		}
-		small := d.sizes[next]*8 < d.sizes[row] && !d.callsModule(stack[:len(stack)-1-depth])
-		aside = aside && (behind == 0 || small || d.makesMask(next))
+		aside = aside && (behind == 0 || small && !d.callsModule(stack[:len(stack)-1-depth]) || d.makesMask(next))
 		x.last = next
 	}
 	return x

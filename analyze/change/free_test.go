@@ -170,81 +170,74 @@ func TestDelBehindStatement(t *testing.T) {
 	}
 }
 
-// TestNormUntilSum holds that blocks of GPT-2's kind in transformers have what a norm gives until they add what is made of that.
-func TestNormUntilSum(t *testing.T) {
-	const result, model = 8 << 20, "/lib/site-packages/transformers/models/gpt2/modeling_gpt2.py:"
+// needsWithout holds that a program, of which what it computes for a pass is given, needs so much at least where a line keeps no gradients.
+func needsWithout(t *testing.T, least int64, forward func(d *build.Device) []*build.Block) {
 	in := built(t, build.Options{}, func(d *build.Device) {
 		for range 3 {
-			var kept []*build.Block
-			for range 5 {
-				for _, made := range [][]string{
-					slices.Concat([]string{torch + "nn/functional.py:7:layer_norm", torch + "nn/modules/normalization.py:9:forward"},
-						called, []string{model + "276:forward"}),
-					slices.Concat([]string{torch + "nn/modules/linear.py:5:forward"}, called, []string{model + "277:forward"}),
-					{model + "285:forward"},
-				} {
-					d.Stack = build.NewStack(slices.Concat(made, called, []string{model + "608:forward"}, called,
-						[]string{"/app/train.py:3:main"})...)
-					kept = append(kept, d.Alloc(result))
-				}
-			}
-			backward(d, kept, 1<<20)
+			backward(d, forward(d), 1<<20)
 			d.Stack = after
 			d.Free(d.Alloc(1 << 20))
 		}
 	})
-	if a := ask(t, in, "no-grad=train.py:3"); a.After.AllocatedPeak < 4*result {
-		t.Errorf("without gradients %d, before %d, want %d at least", a.After.AllocatedPeak, a.Before.AllocatedPeak, 4*result)
+	if a := ask(t, in, "no-grad=train.py:3"); a.After.AllocatedPeak < least {
+		t.Errorf("without gradients %d, before %d, want %d at least", a.After.AllocatedPeak, a.Before.AllocatedPeak, least)
 	}
+}
+
+// TestNormUntilSum holds that blocks of GPT-2's kind in transformers have what a norm gives until they add what is made of that.
+func TestNormUntilSum(t *testing.T) {
+	const result, model = 8 << 20, "/lib/site-packages/transformers/models/gpt2/modeling_gpt2.py:"
+	needsWithout(t, 4*result, func(d *build.Device) []*build.Block {
+		var kept []*build.Block
+		for range 5 {
+			for _, made := range [][]string{
+				slices.Concat([]string{torch + "nn/functional.py:7:layer_norm", torch + "nn/modules/normalization.py:9:forward"},
+					called, []string{model + "276:forward"}),
+				slices.Concat([]string{torch + "nn/modules/linear.py:5:forward"}, called, []string{model + "277:forward"}),
+				{model + "285:forward"},
+			} {
+				d.Stack = build.NewStack(slices.Concat(made, called, []string{model + "608:forward"}, called,
+					[]string{"/app/train.py:3:main"})...)
+				kept = append(kept, d.Alloc(result))
+			}
+		}
+		return kept
+	})
 }
 
 // TestBlockOfOneStatement holds that what a block adds its input to, as in `return x + self.block(x)`, is there until the next block has
 // added its own, though the calls of both look like one.
 func TestBlockOfOneStatement(t *testing.T) {
 	const inner, sum, blocks = 1 << 20, 16 << 20, 6
-	in := built(t, build.Options{}, func(d *build.Device) {
-		for range 3 {
-			own := slices.Concat([]string{"/app/block.py:11:forward"}, called, []string{"/app/model.py:5:forward"}, called,
-				[]string{"/app/train.py:3:main"})
-			var kept []*build.Block
-			for range blocks {
-				for _, line := range []string{"3", "4"} {
-					d.Stack = build.NewStack(slices.Concat([]string{"/app/inner.py:" + line + ":forward"}, called, own)...)
-					kept = append(kept, d.Alloc(inner))
-				}
-				d.Stack = build.NewStack(own...)
-				kept = append(kept, d.Alloc(sum))
+	needsWithout(t, 2*sum, func(d *build.Device) []*build.Block {
+		own := slices.Concat([]string{"/app/block.py:11:forward"}, called, []string{"/app/model.py:5:forward"}, called,
+			[]string{"/app/train.py:3:main"})
+		var kept []*build.Block
+		for range blocks {
+			for _, line := range []string{"3", "4"} {
+				d.Stack = build.NewStack(slices.Concat([]string{"/app/inner.py:" + line + ":forward"}, called, own)...)
+				kept = append(kept, d.Alloc(inner))
 			}
-			backward(d, kept, 1<<20)
-			d.Stack = after
-			d.Free(d.Alloc(1 << 20))
+			d.Stack = build.NewStack(own...)
+			kept = append(kept, d.Alloc(sum))
 		}
+		return kept
 	})
-	if a := ask(t, in, "no-grad=train.py:3"); a.After.AllocatedPeak < 2*sum {
-		t.Errorf("without gradients %d, before %d, want %d at least", a.After.AllocatedPeak, a.Before.AllocatedPeak, 2*sum)
-	}
 }
 
 // TestLayerOfTorch holds that what a layer of torch's transformer adds up is its own, until it has added the next.
 func TestLayerOfTorch(t *testing.T) {
 	const inner, sum = 1 << 20, 16 << 20
-	in := built(t, build.Options{}, func(d *build.Device) {
-		for range 3 {
-			var kept []*build.Block
-			for _, line := range []string{"946", "949"} {
-				own := slices.Concat(ofTorch("nn/modules/transformer.py:"+line+":forward"), []string{"/app/model.py:5:forward"}, called,
-					[]string{"/app/train.py:3:main"})
-				d.Stack = build.NewStack(slices.Concat(ofTorch("nn/modules/normalization.py:9:forward"), own)...)
-				kept = append(kept, d.Alloc(inner))
-				d.Stack = build.NewStack(own...)
-				kept = append(kept, d.Alloc(sum))
-			}
-			backward(d, kept, 1<<20)
-			d.Stack = after
-			d.Free(d.Alloc(1 << 20))
+	needsWithout(t, 2*sum, func(d *build.Device) []*build.Block {
+		var kept []*build.Block
+		for _, line := range []string{"946", "949"} {
+			own := slices.Concat(ofTorch("nn/modules/transformer.py:"+line+":forward"), []string{"/app/model.py:5:forward"}, called,
+				[]string{"/app/train.py:3:main"})
+			d.Stack = build.NewStack(slices.Concat(ofTorch("nn/modules/normalization.py:9:forward"), own)...)
+			kept = append(kept, d.Alloc(inner))
+			d.Stack = build.NewStack(own...)
+			kept = append(kept, d.Alloc(sum))
 		}
+		return kept
 	})
-	if a := ask(t, in, "no-grad=train.py:3"); a.After.AllocatedPeak < 2*sum {
-		t.Errorf("without gradients %d, before %d, want %d at least", a.After.AllocatedPeak, a.Before.AllocatedPeak, 2*sum)
-	}
 }

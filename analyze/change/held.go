@@ -348,10 +348,7 @@ func (d *draft) cloneOf(row int32) int32 {
 	default:
 		return -1
 	}
-	next := row + 1
-	for int(next) < len(d.t.Lives) && !d.outlasts(next) {
-		next++
-	}
+	next := d.lastingFrom(row + 1)
 	n := d.t.Lives[row].Requested
 	if int(next) < len(d.t.Lives) && d.t.Lives[next].Requested == n {
 		if by := d.stack(d.code(next)); len(by) > 0 && !frames.Of(d.s, by[0]).IsLibrary() {

@@ -141,13 +141,9 @@ func (d *draft) usesOf(products []product, saved []int32) map[int32][]product {
 				best = h
 			}
 		}
-		next := int32(-1)
-		if best != nil {
-			next = best.row
-		}
 		same := func(u product) bool { return u.span == n.span }
-		if next >= 0 && d.lastBefore(d.end(next)) > over && !slices.ContainsFunc(out[next], same) {
-			out[next] = append(out[next], n)
+		if best != nil && best.over > over && !slices.ContainsFunc(out[best.row], same) {
+			out[best.row] = append(out[best.row], n)
 		}
 	}
 	return out

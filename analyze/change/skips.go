@@ -71,6 +71,14 @@ func (r *run) outlasts(row int32) bool {
 	return !r.t.Lives[row].Passing() && !r.worksIn(row) && !r.byproduct(row)
 }
 
+// lastingFrom is the first row from one on that outlasts its operation, as many as there are for none.
+func (r *run) lastingFrom(row int32) int32 {
+	for int(row) < len(r.t.Lives) && !r.outlasts(row) {
+		row++
+	}
+	return row
+}
+
 // joinedTo is the last of some rows of a size, before another, that is still there where one is made, and has a smaller one behind it; -1
 // for none. Rows that others were joined in are none.
 func (r *run) joinedTo(into int32, same []int32, joined map[int32]bool, before int32) int32 {

@@ -183,7 +183,7 @@ func (t *told) take(row int32, o frames.Operator) bool {
 	}
 	product := o.Precision == frames.Weighs || o.Precision == frames.Half
 	grows := strings.HasPrefix(o.Name, "upsample")
-	n, code := t.size(row), t.code(row)
+	n := t.size(row)
 	latest, same := -1, -1
 	for k := range t.there(row) {
 		size := t.sizeAt(k)
@@ -209,7 +209,7 @@ func (t *told) take(row int32, o frames.Operator) bool {
 	if t.took < 0 {
 		return false
 	}
-	t.made[t.took].taken, t.made[t.took].by = true, code
+	t.made[t.took].taken, t.made[t.took].by = true, t.code(row)
 	return t.made[t.took].half
 }
 
