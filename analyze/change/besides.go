@@ -152,7 +152,7 @@ func (d *draft) keptBeforeSoftmax(call []int32, out map[int32]bool) {
 		if !d.outlasts(row) {
 			continue
 		}
-		if d.isSoftmax(row) && before >= 0 && d.resultOfProduct(before) && d.byProgram(before) && d.end(before) < d.end(row) {
+		if (d.isSoftmax(row) || d.madeByTorch(row, "cross_entropy")) && before >= 0 && d.resultOfProduct(before) && d.byProgram(before) && d.end(before) < d.end(row) {
 			out[before] = true
 		}
 		before = row

@@ -203,12 +203,13 @@ func (d *draft) activates(row int32) bool {
 
 // noGrad keeps nothing for a backward of what code at a line calls, and makes no gradients there. What that returns lives
 // as recorded, but for what the line gives to another call. Of a function that several lines call, those that nothing goes back
-// through are meant, where there are such. What is decorated to keep nothing already is left.
+// through are meant, where there are such. What is decorated to keep nothing already is left. Copies of weights stay until the model's
+// call is over, as torch.autocast is then.
 func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 	gone := map[int32]bool{}
 	trained := d.trainedFrom(where)
 	const several = 2
-	kept, gather := d.keptByProgram(where), map[gathered]int{}
+	kept, cached, gather := d.keptByProgram(where), d.cachedCopies(), map[gathered]int{}
 	others := map[made][]int32{} // events
 	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
 		if l := &d.t.Lives[row]; where.depth(l.Stack) >= 0 {
@@ -231,6 +232,9 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 			continue
 		}
 		end, holder := d.stays(row)
+		if cached[row] {
+			end = max(end, min(d.returned(d.lastIn(row, own, len(d.outside(own)))), d.last(row)-1))
+		}
 		within := holder > depth || holder == depth && d.readAt(row, d.stack(d.code(row)), depth, true).into >= 0
 		was := d.last(row)
 		if within && d.until(row, end) {
