@@ -235,6 +235,12 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 		if cached[row] {
 			end = max(end, min(d.returned(d.lastIn(row, own, len(d.outside(own)))), d.last(row)-1))
 		}
+		if holder > depth && holder == d.caller(own, len(d.outside(own))) {
+			if over := d.boundUntil(row, own, holder); over > end {
+				e.mayEnd(row, min(over, d.last(row)-1), end)
+				end = min(over, d.last(row)-1)
+			}
+		}
 		within := holder > depth || holder == depth && d.readAt(row, d.stack(d.code(row)), depth, true).into >= 0
 		was := d.last(row)
 		if within && d.until(row, end) {
@@ -258,6 +264,27 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 		d.noGradients(&d.passes[i], gone, e)
 	}
 	d.noLoss(where, gone, kept, e)
+}
+
+// boundUntil is the event after which a variable of a function at a depth from outside has no longer what a model gave it: one that loops
+// has it until the next turn's call is over, and any until it returns. What another call on the line is given, none has.
+func (d *draft) boundUntil(row int32, own []snapshot.FrameID, depth int) int32 {
+	if d.readAt(row, own, depth, true).into >= 0 {
+		return -1
+	}
+	last, again := row, false
+	for next := row + 1; int(next) < len(d.t.Lives) && d.phase(next) != inBackward; next++ {
+		if d.phase(next) == inNothing {
+			continue
+		}
+		code := d.code(next)
+		if same, _ := d.inside(own, d.stack(code), code, depth); !same || again && !d.onLine(next, own, depth) {
+			break
+		}
+		again = again || code == d.code(row)
+		last = next
+	}
+	return d.returned(last)
 }
 
 // made is what a function makes itself, of a size in requested bytes.
