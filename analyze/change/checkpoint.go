@@ -9,6 +9,7 @@ import (
 	"github.com/snapana/snapana/analyze/timeline"
 	"github.com/snapana/snapana/analyze/whatif"
 	"github.com/snapana/snapana/snapshot"
+	"github.com/snapana/snapana/snapshot/sorting"
 )
 
 // checkpoint runs modules as torch.utils.checkpoint does with use_reentrant=False (torch/utils/checkpoint.py): forward
@@ -413,6 +414,29 @@ func (d *draft) cachedCopies() map[int32]bool {
 		return nil
 	}
 	return copies
+}
+
+// biases are, of copies of weights that torch.autocast keeps, those of biases, in the order in which they go: a product copies its bias
+// before its weight, and no graph keeps that, so that it goes as torch.autocast is over.
+func (d *draft) biases(copies map[int32]bool) (out []int32) {
+	for row := range copies {
+		if copies[row+1] && d.sizes[row] < d.sizes[row+1] && d.operation(row) == d.operation(row+1) {
+			out = append(out, row)
+		}
+	}
+	sorting.By(out, func(a, b int32) int { return cmp.Or(cmp.Compare(d.end(a), d.end(b)), cmp.Compare(a, b)) })
+	return out
+}
+
+// autocastOver is the event after which torch.autocast is over, under which a row is made, as biases tell, or, without such, the call of
+// the model.
+func (d *draft) autocastOver(row int32, biases []int32) int32 {
+	i, _ := slices.BinarySearchFunc(biases, d.t.Lives[row].Born, func(of, event int32) int { return cmp.Compare(d.end(of), event+1) })
+	if i < len(biases) {
+		return d.end(biases[i])
+	}
+	own := d.stack(d.code(row))
+	return d.returned(d.lastIn(row, own, len(d.outside(own))))
 }
 
 // recompute checkpoints one call. Some rows are copies of weights, which torch.autocast keeps until it is over, before backward

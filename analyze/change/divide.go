@@ -95,11 +95,11 @@ func (d *draft) mayDivide(parts int64, e *Applied) {
 // and their sizes, but for those of results: half of a parameter's, made by the code of a product before its result.
 // The copy of what a product is given is made behind that of its weight (aten/src/ATen/autocast_mode.cpp:
 // WrapFunction_, whose arguments are computed from the last to the first), and is alone where the weight was copied
-// before. Where few products make any, none is one.
+// before. Where few products of calls from one place make any, none there is one.
 func (r *run) weightCopies(rows span, first int32) (copies map[int32]bool, sizes map[int64]bool) {
 	const least, vector = 512, 64 << 10 // bytes
 	copies, sizes = map[int32]bool{}, map[int64]bool{}
-	products, with := 0, 0
+	products, with, sure := map[int32]int{}, map[int32]int{}, map[int32]int{} // by the number of the frames around a model's call
 	other := map[int64]bool{}  // sizes of results
 	unsure := map[int32]bool{} // copies of what may be given to the product
 	firsts := map[int32]bool{} // copies that such a one is behind, or that of a weight
@@ -119,7 +119,8 @@ func (r *run) weightCopies(rows span, first int32) (copies map[int32]bool, sizes
 			given = o.most
 			continue
 		}
-		products++
+		around := r.around[r.code(result)]
+		products[around]++
 		had, matrix := len(copies), false
 		for k := from; k < result && !matrix; k++ {
 			if n := r.t.Lives[k].Requested; n >= least && r.parameters[2*n] && !r.worksIn(k) {
@@ -129,20 +130,24 @@ func (r *run) weightCopies(rows span, first int32) (copies map[int32]bool, sizes
 			}
 		}
 		if given = r.t.Lives[result].Requested; len(copies) > had {
-			with++
+			with[around]++
 		}
 	}
 	maps.DeleteFunc(copies, func(row int32, _ bool) bool { return unsure[row] && other[r.t.Lives[row].Requested] })
 	maps.DeleteFunc(sizes, func(n int64, _ bool) bool { return other[n] })
-	sure := 0
 	for row := range copies {
 		if firsts[row] || sizes[r.t.Lives[row].Requested] {
-			sure++
+			sure[r.around[r.code(row)]]++
 		}
 	}
-	if with*2 < products || sure*4 < products {
-		return nil, nil
-	}
+	all := map[int64]bool{}
+	maps.DeleteFunc(copies, func(row int32, _ bool) bool {
+		around := r.around[r.code(row)]
+		few := with[around]*2 < products[around] || sure[around]*4 < products[around]
+		all[r.t.Lives[row].Requested] = all[r.t.Lives[row].Requested] || !few
+		return few
+	})
+	maps.DeleteFunc(sizes, func(n int64, _ bool) bool { return !all[n] })
 	return copies, sizes
 }
 

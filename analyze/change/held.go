@@ -203,13 +203,14 @@ func (d *draft) activates(row int32) bool {
 
 // noGrad keeps nothing for a backward of what code at a line calls, and makes no gradients there. What that returns lives
 // as recorded, but for what the line gives to another call. Of a function that several lines call, those that nothing goes back
-// through are meant, where there are such. What is decorated to keep nothing already is left. Copies of weights stay until the model's
-// call is over, as torch.autocast is then.
+// through are meant, where there are such. What is decorated to keep nothing already is left. Copies of weights stay as torch.autocast
+// keeps them.
 func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 	gone := map[int32]bool{}
 	trained := d.trainedFrom(where)
 	const several = 2
 	kept, cached, gather := d.keptByProgram(where), d.cachedCopies(), map[gathered]int{}
+	biases := d.biases(cached)
 	others := map[made][]int32{} // events
 	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
 		if l := &d.t.Lives[row]; where.depth(l.Stack) >= 0 {
@@ -233,7 +234,7 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 		}
 		end, holder := d.stays(row)
 		if cached[row] {
-			end = max(end, min(d.returned(d.lastIn(row, own, len(d.outside(own)))), d.last(row)-1))
+			end = max(end, min(d.autocastOver(row, biases), d.last(row)-1))
 		}
 		if holder > depth && holder == d.caller(own, len(d.outside(own))) {
 			if over := d.boundUntil(row, own, holder); over > end {
@@ -437,7 +438,7 @@ func (d *draft) noGradients(p *pass, gone map[int32]bool, e *Applied) {
 			border = append(border, row)
 		}
 	}
-	d.noGradientsFor(p, border, e)
+	d.noGradientsFor(p, d.nearBorder(p, border), e)
 	var unknown int64
 	for _, row := range border {
 		if d.gradient(row) && !d.drop[row] {
@@ -445,6 +446,24 @@ func (d *draft) noGradients(p *pass, gone map[int32]bool, e *Applied) {
 		}
 	}
 	e.stays = max(e.stays, unknown)
+}
+
+// nearBorder adds to the rows at the border those that nodes of a pass make shortly before, as those of a loss do for both that it compares:
+// what it keeps for the one is let go of behind them.
+func (d *draft) nearBorder(p *pass, border []int32) (out []int32) {
+	k := 0
+	for row := p.rows.from; row < p.rows.to; row++ {
+		for k < len(border) && border[k] < row {
+			k++
+		}
+		if k == len(border) {
+			break
+		}
+		if border[k]-row < longNode && d.t.Lives[row].Born >= p.begin && d.phase(row) == inBackward && !d.drop[row] {
+			out = append(out, row)
+		}
+	}
+	return out
 }
 
 // noGradientsFor drops of rows at the border of what a pass no longer makes what it made for that, or of that, alone, as the gradient of
