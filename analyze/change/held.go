@@ -264,6 +264,7 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 		d.readsOnly(&d.passes[i], where, gone, e)
 		d.noGradients(&d.passes[i], gone, e)
 	}
+	d.passOver(e)
 	d.noLoss(where, gone, kept, e)
 }
 
