@@ -1,6 +1,7 @@
 package change
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/snapana/snapana/analyze/frames"
@@ -103,10 +104,11 @@ func (d *draft) graphGone(call []int32) (last int32, most bool) {
 	return last, false
 }
 
-// keptLast adds what had the graph that modules made in a call, which of what goes at once was made last, and goes
-// last: a tensor lets go of its graph before its own memory (TensorImpl::release_resources in c10/core/TensorImpl.cpp).
+// keptLast adds what had the graph that modules made in a call, which of what goes at once was made among the last, and goes last: a tensor
+// lets go of its graph before its own memory (TensorImpl::release_resources in c10/core/TensorImpl.cpp), and an output of its loss, with
+// the graph, before its logits. A graph goes from there to what it began with.
 func (d *draft) keptLast(call []int32, out map[int32]bool) {
-	const several = 2
+	const several, few = 2, 8 // rows in all, and of a loss
 	graphs := map[int32][]int32{} // by the row that is allocated last before
 	for _, row := range call {
 		at := d.lastBefore(d.end(row))
@@ -115,8 +117,9 @@ func (d *draft) keptLast(call []int32, out map[int32]bool) {
 		}
 	}
 	for _, rows := range graphs {
-		last := rows[len(rows)-1]
-		if len(rows) > several && !slices.ContainsFunc(rows, func(row int32) bool { return d.end(row) > d.end(last) }) {
+		last := slices.MaxFunc(rows, func(a, b int32) int { return cmp.Compare(d.end(a), d.end(b)) })
+		behind := len(rows) - 1 - slices.Index(rows, last)
+		if len(rows) > several && (behind == 0 || behind < few && len(rows) > several*few) {
 			out[last] = true
 		}
 	}
