@@ -281,7 +281,7 @@ func (x *autocast) types() {
 			half = half && powers[row] == 1
 		case !other && x.narrow[last] && x.isPower(row, last):
 			half, x.widened = false, append(x.widened, widened{last, row})
-		case frames.Of(x.s, code).IsLibrary() && of != frames.Contracts: // it takes what it is given
+		case of != frames.Contracts && (frames.Of(x.s, code).IsLibrary() || x.rearranges(code)): // it takes what it is given
 			const aside = 8 // times smaller: what the program made last is something else
 			if was, seen := latest[size]; seen && x.t.Lives[last].Requested*aside < size {
 				half = was
@@ -318,6 +318,9 @@ func (x *autocast) types() {
 		}
 	}
 }
+
+// rearranges reports whether a frame is of einops, whose functions move elements, or take means of them (einops/_backends.py).
+func (x *autocast) rearranges(id snapshot.FrameID) bool { return strings.HasPrefix(x.file(id), "einops/") }
 
 // goOn has the pass go back through products that passes before left, as those of a generator are whose critic is
 // trained first. It gives those that it does not come to.
