@@ -82,7 +82,10 @@ func (x *autocast) castGiven() (left []product16) {
 			weighs, over := n.grad >= 0 && products[at].weighs, n.end
 			if weighs {
 				over = x.nodeOver(n.grad)
-				x.weighed[product] = x.castWeight(product, n.grad, over, copies)
+				weight := x.castWeight(product, n.grad, over, copies)
+				if was, ok := x.weighed[product]; !ok || x.t.Lives[weight].Requested > x.t.Lives[was].Requested { // else a norm's before it
+					x.weighed[product] = weight
+				}
 				trained[product] = true
 			}
 			again, isRemade := x.remade[product]
