@@ -92,8 +92,8 @@ func (x *autocast) castCrossEntropies() (capped int64) {
 			capped = max(capped, x.sizes[row])
 			continue
 		}
-		if x.givenWide(row) {
-			x.wide[row] = true
+		if given := x.givenWide(row); given >= 0 {
+			x.wide[row], x.wide[given] = true, true
 			for _, grad := range x.gradientsOf(p, row) {
 				x.wide[grad] = true
 			}
@@ -421,23 +421,29 @@ func (x *autocast) addsFixed(row, other int32) bool {
 	return false
 }
 
-// givenWide reports whether what was made last before a row and is as large has 32 bits: an operation of that precision made it, as one
-// that interpolates logits, or it is the sum of a product and of something fixed, as C++ tells it.
-func (x *autocast) givenWide(row int32) bool {
+// givenWide is what was made last before a row and is as large, where it has 32 bits: an operation of that precision made it, as one that
+// interpolates logits, or it is the sum of a product and of something fixed, as C++ tells it, or a model of transformers makes it of
+// logits (final_logits_bias in transformers/models/bart/modeling_bart.py and others); -1 else.
+func (x *autocast) givenWide(row int32) int32 {
 	k, _ := slices.BinarySearch(x.forward, row)
 	if k < 1 || x.t.Lives[x.forward[k-1]].Requested != x.t.Lives[row].Requested {
-		return false
+		return -1
 	}
 	last := x.forward[k-1]
-	if of, name := x.precision(last); of == frames.Full {
-		return !x.ofWeight(last, name)
+	of, name := x.precision(last)
+	if of == frames.Full && !x.ofWeight(last, name) {
+		return last
 	}
-	if k < 2 || x.operator(last).Name != "add" {
-		return false
+	by := x.operator(last).Name
+	if of == frames.Full || k < 2 || by != "add" && (by != "" || !x.ofTransformers(x.stack(x.code(last))[0])) {
+		return -1
 	}
 	product := x.forward[k-2]
-	of, _ := x.precision(product)
-	return of == frames.Weighs && x.t.Lives[product].Requested == x.t.Lives[row].Requested && x.addsFixed(last, product)
+	of, _ = x.precision(product)
+	if of == frames.Weighs && x.t.Lives[product].Requested == x.t.Lives[row].Requested && x.addsFixed(last, product) {
+		return last
+	}
+	return -1
 }
 
 // makeNarrow has a row have 16 bits, and what a convolution unfolds for it.
