@@ -117,7 +117,9 @@ func (x *autocast) typesLike(like map[int32]int32) {
 			} else {
 				delete(x.narrow, row)
 			}
-			if grad, ok := x.weighed[of]; ok && !seen[grad] {
+			if grad, ok := x.weighed[of]; ok && x.hasTwin(grad) {
+				x.add(grad, x.t.Lives[row].Born, x.returned(x.operation(row).to-1)).parts = 2
+			} else if ok && !seen[grad] {
 				x.add(grad, x.t.Lives[row].Born, over).parts = 2
 				seen[grad] = true
 			}
@@ -144,6 +146,19 @@ func (x *autocast) typesLike(like map[int32]int32) {
 		}
 		from = to
 	}
+}
+
+// hasTwin reports whether another network has the weights of a gradient's size that is not trained, as a teacher or a target that follows: a
+// call that nothing goes back through is taken for one of that, of whose weights torch.autocast keeps no copies.
+func (x *autocast) hasTwin(gradient int32) bool {
+	n := x.t.Lives[gradient].Requested
+	parameters := 0
+	for _, row := range x.matrices {
+		if x.t.Lives[row].Requested == n {
+			parameters++
+		}
+	}
+	return x.weights[n] > 0 && parameters >= 2*x.weights[n]
 }
 
 // isDropout reports whether a row is made by torch's dropout, which makes nothing in an evaluation.
