@@ -24,6 +24,7 @@ type finder struct {
 
 	allocs    []int32 // events of all allocations
 	backwards []int32 // those of backward passes, by event
+	forwards  []int32 // those in forward, by event
 	failures  []int32 // out-of-memory events
 	lastBack  []int32 // by step, the last of those in it, -1 for none
 	firstFwd  []int32 // by step, its first allocation in forward, -1 for none
@@ -33,14 +34,15 @@ type finder struct {
 
 	standing map[int32]bool            // workspaces that threads keep, by event of their allocation
 	states   map[snapshot.StackID]bool // see ownStates
+	batches  map[snapshot.StackID]bool // that made batches, see feeds
 
 	now // lives are judged in order of birth, which spares three searches for each
 }
 
-// now is the birth of the life that is judged: the first of allocs and of backwards behind it, and its step, -1 for
-// none.
+// now is the birth of the life that is judged: the first of allocs, backwards and forwards behind it, and its step, -1
+// for none.
 type now struct {
-	alloc, backward, step int
+	alloc, backward, forward, step int
 
 	last int // the last step that began
 }
@@ -52,6 +54,9 @@ func (f *finder) advance(born int32) {
 	}
 	for f.backward < len(f.backwards) && f.backwards[f.backward] <= born {
 		f.backward++
+	}
+	for f.forward < len(f.forwards) && f.forwards[f.forward] <= born {
+		f.forward++
 	}
 	all := f.steps.Steps
 	for f.last+1 < len(all) && all[f.last+1].First <= int(born) {
@@ -69,7 +74,7 @@ type kind struct {
 
 func newFinder(s *snapshot.Snapshot, tl *timeline.Timeline, st *steps.Result, rules []Rule) *finder {
 	f := &finder{
-		now: now{last: -1}, tl: tl, steps: st, origins: make([]origin, s.Stacks.Len()+1), sizes: map[int64]bool{}, kept: map[kind]int{},
+		now: now{last: -1}, tl: tl, steps: st, origins: make([]origin, s.Stacks.Len()+1), sizes: map[int64]bool{}, kept: map[kind]int{}, batches: map[snapshot.StackID]bool{},
 		lastBack: slices.Repeat([]int32{-1}, len(st.Steps)), firstFwd: slices.Repeat([]int32{-1}, len(st.Steps)),
 		allocs: make([]int32, 0, len(tl.Lives)), backwards: make([]int32, 0, len(tl.Lives)),
 	}
@@ -119,11 +124,23 @@ func newFinder(s *snapshot.Snapshot, tl *timeline.Timeline, st *steps.Result, ru
 			if inStep {
 				f.lastBack[at] = l.Born
 			}
-		case o == forward && inStep && f.firstFwd[at] < 0:
-			f.firstFwd[at] = l.Born
+		case o == forward:
+			f.forwards = append(f.forwards, l.Born)
+			if inStep && f.firstFwd[at] < 0 {
+				f.firstFwd[at] = l.Born
+			}
 		}
 	}
 	return f
+}
+
+// feeds reports whether what the program makes outside of steps is there when a forward pass begins, as a batch is: right
+// behind a backward pass, before the first forward, or by code that made such before.
+func (f *finder) feeds(l *timeline.Life) bool {
+	if !f.trains || l.Freed < 0 || f.forward == len(f.forwards) || l.Freed < f.forwards[f.forward] {
+		return false
+	}
+	return f.forward == 0 || f.batches[l.Stack] || f.backward > 0 && f.backwards[f.backward-1] > f.forwards[f.forward-1]
 }
 
 // isBackward takes threads without Python frames for autograd's where the program trains.
@@ -379,6 +396,10 @@ func (f *finder) fromProgram(l *timeline.Life) verdict {
 	}
 	if at := f.step; at >= 0 && l.Born < f.firstFwd[at] {
 		return verdict{Input, Medium}
+	}
+	if f.step < 0 && f.feeds(l) {
+		f.batches[l.Stack] = true
+		return verdict{Input, Low}
 	}
 	if f.short(l) {
 		return verdict{Temporary, Medium}

@@ -320,7 +320,9 @@ func (x *autocast) types() {
 }
 
 // rearranges reports whether a frame is of einops, whose functions move elements, or take means of them (einops/_backends.py).
-func (x *autocast) rearranges(id snapshot.FrameID) bool { return strings.HasPrefix(x.file(id), "einops/") }
+func (x *autocast) rearranges(id snapshot.FrameID) bool {
+	return strings.HasPrefix(x.file(id), "einops/")
+}
 
 // goOn has the pass go back through products that passes before left, as those of a generator are whose critic is
 // trained first. It gives those that it does not come to.

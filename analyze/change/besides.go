@@ -108,7 +108,7 @@ func (d *draft) graphGone(call []int32) (last int32, most bool) {
 // lets go of its graph before its own memory (TensorImpl::release_resources in c10/core/TensorImpl.cpp), and an output of its loss, with
 // the graph, before its logits. A graph goes from there to what it began with.
 func (d *draft) keptLast(call []int32, out map[int32]bool) {
-	const several, few = 2, 8 // rows in all, and of a loss
+	const several, few = 2, 8     // rows in all, and of a loss
 	graphs := map[int32][]int32{} // by the row that is allocated last before
 	for _, row := range call {
 		at := d.lastBefore(d.end(row))

@@ -100,10 +100,10 @@ func (r *run) weightCopies(rows span, first int32) (copies map[int32]bool, sizes
 	const least, vector = 512, 64 << 10 // bytes
 	copies, sizes = map[int32]bool{}, map[int64]bool{}
 	products, with, sure := map[int32]int{}, map[int32]int{}, map[int32]int{} // by the number of the frames around a model's call
-	other := map[int64]bool{}  // sizes of results
-	unsure := map[int32]bool{} // copies of what may be given to the product
-	firsts := map[int32]bool{} // copies that such a one is behind, or that of a weight
-	given := int64(0)          // the size of the last result
+	other := map[int64]bool{}                                                 // sizes of results
+	unsure := map[int32]bool{}                                                // copies of what may be given to the product
+	firsts := map[int32]bool{}                                                // copies that such a one is behind, or that of a weight
+	given := int64(0)                                                         // the size of the last result
 	for row := rows.from; row < rows.to; {
 		o := r.operation(row)
 		from, result := max(row, o.from), o.to-1
