@@ -449,21 +449,23 @@ func (d *draft) noGradients(p *pass, gone map[int32]bool, e *Applied) {
 	e.stays = max(e.stays, unknown)
 }
 
-// nearBorder adds to the rows at the border those that nodes of a pass make shortly before, as those of a loss do for both that it compares:
-// what it keeps for the one is let go of behind them.
+// nearBorder adds to the rows at the border those that nodes of a pass make right before and that are of no trained network, as those of a
+// loss for both that it compares: what it keeps for the one is let go of behind them.
 func (d *draft) nearBorder(p *pass, border []int32) (out []int32) {
-	k := 0
-	for row := p.rows.from; row < p.rows.to; row++ {
-		for k < len(border) && border[k] < row {
-			k++
+	from := d.lastBefore(p.begin) + 1 // behind the last gradient of a parameter
+	for _, at := range border {
+		for row := at - 1; row >= max(from, at-longNode); row-- {
+			if d.gradient(row) {
+				from = row + 1
+				break
+			}
+			if d.phase(row) == inBackward && !d.drop[row] {
+				out = append(out, row)
+			}
 		}
-		if k == len(border) {
-			break
-		}
-		if border[k]-row < longNode && d.t.Lives[row].Born >= p.begin && d.phase(row) == inBackward && !d.drop[row] {
-			out = append(out, row)
-		}
+		out, from = append(out, at), max(from, at+1)
 	}
+	slices.Sort(out)
 	return out
 }
 
