@@ -101,17 +101,19 @@ func (r *run) listsBut(single, known map[string]bool, takes func(stack []snapsho
 }
 
 // goesOn reports whether the calls of a group are one, in parts: what a line in it calls over and over is through before a later line of
-// that function calls others over and over.
+// that function calls others over and over, or anything, where these are all that the function has in loops and call modules themselves,
+// as the layers before an encoder's last norm.
 func (r *run) goesOn(g *group) bool {
 	type called struct {
 		line        snapshot.FrameID
 		first, last int32 // rows
 		several     bool
+		list        bool // they call others
 	}
 	p := g.calls[0].pass
 	var all []called
 	for _, in := range r.calledIn(g, false, r.contains) {
-		c := called{line: in.around[r.lineAt(in.around, 0)], first: -1, several: in.most > 1}
+		c := called{line: in.around[r.lineAt(in.around, 0)], first: -1, several: in.most > 1, list: in.list}
 		for i := range in.calls {
 			if of := &in.calls[i]; of.pass == p {
 				if c.first < 0 {
@@ -127,10 +129,17 @@ func (r *run) goesOn(g *group) bool {
 	within := func(row int32) int {
 		return slices.IndexFunc(g.calls, func(c instance) bool { return c.rows[0] <= row && row <= c.rows[len(c.rows)-1] })
 	}
+	loops := map[int32]int{} // lines that call others over and over, by function
+	for _, c := range all {
+		if c.several {
+			loops[r.functions[c.line]]++
+		}
+	}
 	for _, a := range all {
+		layers := a.several && a.list && loops[r.functions[a.line]] == 1
 		for _, b := range all {
 			if r.functions[a.line] == r.functions[b.line] && r.s.Frames.Get(a.line).Line < r.s.Frames.Get(b.line).Line &&
-				a.last < b.first && within(a.first) != within(a.last) && b.several {
+				a.last < b.first && within(a.first) != within(a.last) && (b.several || layers) {
 				return true
 			}
 		}
