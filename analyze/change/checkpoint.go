@@ -439,6 +439,18 @@ func (d *draft) autocastOver(row int32, biases []int32) int32 {
 	return d.returned(d.lastIn(row, own, len(d.outside(own))))
 }
 
+// cleared is the event after which torch.autocast lets go of a copy of a weight that it keeps: right before backward, or as the function
+// returns that it wraps, as accelerate has it wrap a model's forward (torch/amp/autocast_mode.py: autocast_decorator).
+func (d *draft) cleared(p *pass, row int32) int32 {
+	own := d.stack(d.code(row))
+	for depth, id := range slices.Backward(own) {
+		if d.name(id) == "decorate_autocast" && d.file(id) == "torch/amp/autocast_mode.py" {
+			return min(d.returned(d.lastIn(row, own, len(own)-1-depth)), p.begin-1)
+		}
+	}
+	return p.begin - 1
+}
+
 // recompute checkpoints one call. Some rows are copies of weights, which torch.autocast keeps until it is over, before backward
 // (aten/src/ATen/autocast_mode.cpp: clear_cache).
 func (d *draft) recompute(c *instance, x *part, weights map[int32]bool, e *Applied) {
@@ -449,7 +461,7 @@ func (d *draft) recompute(c *instance, x *part, weights map[int32]bool, e *Appli
 			d.until(row, min(x.start, d.pooled(c)))
 			continue
 		case weights[row]:
-			end = c.pass.begin - 1
+			end = d.cleared(c.pass, row)
 		}
 		if d.until(row, end) {
 			e.count(d.run, row)
