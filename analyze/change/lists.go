@@ -199,14 +199,15 @@ func (d *draft) together(lists []keeper) []keeper {
 }
 
 // ofTurns are the turns of a function's code, each of which calls one module of each of some lists, as blocks that nothing else tells
-// from one loop; nil where they do not take turns.
+// from one loop, or several of some, in loops of its own; nil where they do not take turns.
 func (d *draft) ofTurns(lists []keeper) *keeper {
 	if len(lists) < 2 || lists[0].most < 2 {
 		return nil
 	}
 	out := lists[0]
 	for _, k := range lists[1:] {
-		if k.list != out.list || k.most != out.most || len(k.calls) != len(out.calls) || !d.inOneCall(k.around, out.around) {
+		times := k.most / out.most
+		if k.list != out.list || times == 0 || len(k.calls) != times*len(out.calls) || !d.inOneCall(k.around, out.around) {
 			return nil
 		}
 		out.saved += k.saved
@@ -214,12 +215,13 @@ func (d *draft) ofTurns(lists []keeper) *keeper {
 	for i := range out.calls {
 		last := out.calls[i].rows[0]
 		for _, k := range lists {
-			c := &k.calls[i]
-			if c.pass != out.calls[i].pass || c.rows[0] < last || i > 0 && c.rows[0] < out.calls[i-1].rows[0] ||
+			times := len(k.calls) / len(out.calls)
+			first, c := &k.calls[i*times], &k.calls[(i+1)*times-1]
+			if first.pass != out.calls[i].pass || first.rows[0] < last || c.pass != first.pass ||
 				i+1 < len(out.calls) && c.rows[0] > out.calls[i+1].rows[0] {
 				return nil
 			}
-			last = c.rows[0]
+			last = first.rows[0]
 		}
 	}
 	out.calls, out.outer, out.staged = slices.Clone(out.calls), nil, nil
