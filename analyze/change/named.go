@@ -356,7 +356,30 @@ func (d *draft) comesAgain(g *group) bool {
 			}
 		}
 	}
-	return 2*added > all && more > 0
+	return 2*added > all && more > 0 || d.copiesOnce(g)
+}
+
+// copiesOnce reports whether torch.autocast copies weights for the first module of a group alone in a pass, and the others have as many
+// products: they are one, whose copies it keeps (aten/src/ATen/autocast_mode.cpp: cached_cast). A gradient is then made of that of its
+// copy, to which the calls have added theirs.
+func (d *draft) copiesOnce(g *group) bool {
+	products := 0 // of the first, at least as many as another's
+	for i := range g.calls {
+		c, of := &g.calls[i], 0
+		if c.pass != g.calls[0].pass {
+			break
+		}
+		copies, _ := d.weightCopies(span{c.rows[0], c.rows[len(c.rows)-1] + 1}, 0)
+		for _, row := range c.rows {
+			if by, _ := d.precision(row); by == frames.Weighs && d.outlasts(row) && !copies[row] {
+				of++
+			}
+		}
+		if products = max(products, of); of < products || (len(copies) > 0) != (c.ordinal == 0) {
+			return false
+		}
+	}
+	return g.most > 1
 }
 
 // each numbers the calls of a list anew in each of so many calls of the network that has it.
