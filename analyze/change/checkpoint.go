@@ -193,7 +193,7 @@ func (d *draft) given(c *instance, of *part) []int32 {
 	}
 	first := c.rows[max(slices.IndexFunc(c.rows, func(row int32) bool { return !d.isCanonicalMask(row) }), 0)]
 	for row := c.rows[0] - 1; row >= max(c.rows[0]-far, c.pass.rows.from); row-- {
-		if !is(row) || d.sizes[row] != d.sizes[first] {
+		if !is(row) || d.sizes[row] != d.sizes[first] && !d.narrowed(row, first) {
 			continue
 		}
 		if d.end(row) > c.pass.begin {
@@ -202,6 +202,20 @@ func (d *draft) given(c *instance, of *part) []int32 {
 		return []int32{row}
 	}
 	return nil
+}
+
+// narrowed reports whether the product that makes a row first may make a copy of half the size of another, under torch.autocast: that of
+// what it is given is the last before its result (aten/src/ATen/autocast_mode.cpp: WrapFunction_).
+func (d *draft) narrowed(row, first int32) bool {
+	if by, _ := d.precision(first); by != frames.Weighs {
+		return false
+	}
+	of := d.operation(first)
+	at := of.to - 2
+	for at > of.from && d.worksIn(at+1) {
+		at--
+	}
+	return at >= of.from && 2*d.sizes[at] == d.sizes[row]
 }
 
 // masks are those that a model of transformers makes for all its layers.
