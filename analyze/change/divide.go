@@ -95,7 +95,8 @@ func (d *draft) mayDivide(parts int64, e *Applied) {
 // and their sizes, but for those of results: half of a parameter's, made by the code of a product before its result.
 // The copy of what a product is given is made behind that of its weight (aten/src/ATen/autocast_mode.cpp:
 // WrapFunction_, whose arguments are computed from the last to the first), and is alone where the weight was copied
-// before. Where few products of calls from one place make any, none there is one.
+// before. Where few products of calls from one place make any, none there is one, but for those of code that made some before:
+// torch.autocast keeps these, for the layers of a model that is called again, as with each token that it samples.
 func (r *run) weightCopies(rows span, first int32) (copies map[int32]bool, sizes map[int64]bool) {
 	const least, vector = 512, 64 << 10 // bytes
 	copies, sizes = map[int32]bool{}, map[int64]bool{}
@@ -103,6 +104,7 @@ func (r *run) weightCopies(rows span, first int32) (copies map[int32]bool, sizes
 	other := map[int64]bool{}                                                 // sizes of results
 	unsure := map[int32]bool{}                                                // copies of what may be given to the product
 	firsts := map[int32]bool{}                                                // copies that such a one is behind, or that of a weight
+	copied := map[snapshot.StackID]bool{}                                     // code of products that made some
 	given := int64(0)                                                         // the size of the last result
 	for row := rows.from; row < rows.to; {
 		o := r.operation(row)
@@ -119,8 +121,6 @@ func (r *run) weightCopies(rows span, first int32) (copies map[int32]bool, sizes
 			given = o.most
 			continue
 		}
-		around := r.around[r.code(result)]
-		products[around]++
 		had, matrix := len(copies), false
 		for k := from; k < result && !matrix; k++ {
 			if n := r.t.Lives[k].Requested; n >= least && r.parameters[2*n] && !r.worksIn(k) {
@@ -129,8 +129,15 @@ func (r *run) weightCopies(rows span, first int32) (copies map[int32]bool, sizes
 				unsure[k] = given == 2*n && !firsts[k]
 			}
 		}
-		if given = r.t.Lives[result].Requested; len(copies) > had {
+		given = r.t.Lives[result].Requested
+		code := r.code(result)
+		around := r.around[code]
+		if len(copies) > had {
+			copied[code] = true
 			with[around]++
+		}
+		if len(copies) > had || !copied[code] {
+			products[around]++
 		}
 	}
 	maps.DeleteFunc(copies, func(row int32, _ bool) bool { return unsure[row] && other[r.t.Lives[row].Requested] })
