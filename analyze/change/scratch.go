@@ -4,6 +4,7 @@ import (
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/analyze/kernel"
+	"github.com/snapana/snapana/analyze/timeline"
 )
 
 // scratch reports whether a row is what cuBLASLt works in: one operation makes it and lets go of it at once. Its size is
@@ -163,29 +164,41 @@ func (r *run) divided(p *pass, parts int64) map[int32]int64 {
 }
 
 // sumAt is how many rows and columns the matrix has whose sum a row is, and on which of some devices: of one that is there, and for
-// which the partial results that were recorded are made. There are 0 rows where none is.
+// which the partial results that were recorded are made. Of several it is the one that goes first: what a node of backward got, of which it
+// sums up the gradient of a bias, and not what it gives on. There are 0 rows where none is.
 func (r *run) sumAt(result int32, gpus []kernel.GPU) (g kernel.GPU, rows, columns int64) {
 	const back = 64 // rows
 	l := r.t.Lives[result : result+3]
-	n := l[0].Requested
+	n, first := l[0].Requested, int32(-1)
 	for row := result - 1; row >= max(result-back, int32(r.warm)); row-- {
 		m := &r.t.Lives[row]
-		if m.Requested < n || m.Requested%n != 0 || !m.LiveAfter(int(l[0].Born)) {
+		if m.Requested < n || m.Requested%n != 0 || !m.LiveAfter(int(l[0].Born)) || first >= 0 && r.end(row) >= r.end(first) {
 			continue
 		}
-		for _, g := range gpus {
-			for _, width := range [...]int64{4, 2} { // bytes of an element
-				if n%width != 0 {
-					continue
-				}
-				bytes, semaphores := g.SumBuffer(m.Requested/n, n/width)
-				if bytes == l[1].Requested && semaphores == l[2].Requested {
-					return g, m.Requested / n, n / width
-				}
+		for _, on := range gpus {
+			if width := sums(on, m.Requested, l); width > 0 {
+				first, g, rows, columns = row, on, m.Requested/n, n/width
+				gpus = []kernel.GPU{on}
+				break
 			}
 		}
 	}
-	return g, 0, 0
+	return g, rows, columns
+}
+
+// sums are the bytes of an element with which a device makes a sum of so many bytes, with partial results and semaphores, 0 for none.
+func sums(g kernel.GPU, bytes int64, sum []timeline.Life) int64 {
+	n := sum[0].Requested
+	for _, width := range [...]int64{4, 2} {
+		if n%width != 0 {
+			continue
+		}
+		partial, semaphores := g.SumBuffer(bytes/n, n/width)
+		if partial == sum[1].Requested && semaphores == sum[2].Requested {
+			return width
+		}
+	}
+	return 0
 }
 
 func (r *run) partialsAt(result int32) bool {
