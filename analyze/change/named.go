@@ -276,6 +276,11 @@ func (d *draft) choose(kept []keeper, c *Change, names []string) (named map[stri
 		}
 		return named, true
 	}
+	if len(names) == 1 && len(kept) > 1 && ofImages(names[0]) != nil { // which tells more than what they keep
+		if tower := d.tower(kept, names[0]); tower != nil {
+			return map[string][]keeper{names[0]: {*tower}}, true
+		}
+	}
 	if len(kept) > len(names) {
 		kept, guessed = d.outstanding(kept, c, names), true
 		if ways := d.ways(all, names); ways != nil && len(kept) > len(names) {
