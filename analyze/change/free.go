@@ -180,11 +180,12 @@ func (d *draft) inList(row int32, depth int) bool {
 }
 
 // turnOver is the event after which the turn of a loop is over that a row begins with the first call of its line, as that of
-// `h = relu(layer(h))`: a variable holds until then what the turn before gave. A line that comes a few times only may be one statement
-// that nests its calls, and one that calls modules only may have each of them in a turn of its own: 0 for those. Others may, too, and a
-// function of which no other line has come may be called in turn: that is less likely a loop.
+// `h = relu(layer(h))`: a variable holds until then what the turn before gave, and none what is given from one call of a turn to the
+// next. A line that comes twice only may be one statement that nests its calls, and one that calls modules only may have each of them in a
+// turn of its own: 0 for those. Others may, too, and a function of which no other line has come may be called in turn: that is less likely
+// a loop.
 func (d *draft) turnOver(first int32, own []snapshot.FrameID, depth int) (event int32, likely bool) {
-	const least = 4
+	const least = 3
 	code := d.code(first)
 	module := func(row int32) bool {
 		stack := d.stack(d.code(row))
@@ -208,13 +209,18 @@ func (d *draft) turnOver(first int32, own []snapshot.FrameID, depth int) (event 
 	if last < 0 {
 		last = row - 1
 	}
+	begins := first // the line, as far as that is looked for
 	for row = first - 1; row >= max(first-longNode, 0) && stays(row); row-- {
 		if d.code(row) == code {
 			turns++
 			row = d.operation(row).from
 		}
+		if d.phase(row) != inNothing {
+			begins = row
+		}
 	}
-	if turns < least || !mixed {
+	inTurn := row >= 0 && !stays(row) && d.code(begins) != code
+	if turns < least || !mixed || inTurn {
 		return 0, false
 	}
 	if row >= 0 {
