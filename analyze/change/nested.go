@@ -190,17 +190,18 @@ func (d *draft) seesImages(lists []keeper, of int) (image, known bool) {
 
 func lastPart(name string) string { return name[strings.LastIndexByte(name, '.')+1:] }
 
-// ofImages reports whether a name is of a model of images, or of text; nil for neither.
+// ofImages reports whether a name is of a model of images, or of text, as its first part says that tells; nil for neither.
 func ofImages(name string) *bool {
-	outer, _, dotted := strings.Cut(strings.ToLower(name), ".")
-	is := func(words ...string) bool {
-		return dotted && slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(outer, word) })
+	parts := strings.Split(strings.ToLower(name), ".")
+	for _, part := range parts[:len(parts)-1] {
+		is := func(words ...string) bool {
+			return slices.ContainsFunc(words, func(word string) bool { return strings.HasPrefix(part, word) })
+		}
+		if images := is("vis", "image", "img"); images || is("text", "txt", "lang") {
+			return &images
+		}
 	}
-	images := is("vis", "image", "img")
-	if !images && !is("text", "txt", "lang") {
-		return nil
-	}
-	return &images
+	return nil
 }
 
 // begins is which module of a list begins with a convolution, or an embedding; -1 where not one does.
