@@ -42,11 +42,11 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure, capped int64) {
 			sums: map[int32]int32{}, summed: map[int32][]int32{}, ownNorms: d.norms(p)}
 		x.addUps()
 		x.findPiled()
-		m := x.modelOf()
-		if m != nil {
+		m, once := x.modelOf(), x.rowsOnce()
+		if x.outside = once; m != nil {
 			x.outside = x.rowsOutside(m)
-			maps.Copy(x.wide, x.outside)
 		}
+		maps.Copy(x.wide, x.outside)
 		capped = max(capped, x.castCrossEntropies())
 		if !d.underAutocast {
 			for _, row := range d.castTiles(p, x.wide, true) {
@@ -69,6 +69,7 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure, capped int64) {
 		left = append(left, x.castGiven()...)
 		var like map[int32]int32
 		like, made = d.likenesses(p, x.forward, made)
+		maps.DeleteFunc(like, func(row, _ int32) bool { return once[row] })
 		x.typesLike(like)
 		if m != nil {
 			x.castOutput(m)

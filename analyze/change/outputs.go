@@ -1,5 +1,12 @@
 package change
 
+import (
+	"slices"
+
+	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/snapshot"
+)
+
 // model is what accelerate runs under torch.autocast in a pass. It has only that run so, and what it gives go over to 32 bits
 // (accelerate/accelerator.py prepare_model, utils/operations.py convert_outputs_to_fp32).
 type model struct {
@@ -47,6 +54,38 @@ func (x *autocast) rowsOutside(m *model) map[int32]bool {
 		}
 	}
 	return out
+}
+
+// rowsOnce are the rows that the program makes in its own code before the first that it makes again, where modules leave some large one of
+// them until the end, as the features of an image that outputs are compared with: programs go into torch.autocast for each batch, so that
+// these have 32 bits.
+func (x *autocast) rowsOnce() map[int32]bool {
+	const part = 8
+	again, end := x.madeAgain(x.pass), x.passes[len(x.passes)-1].end
+	out, most, stays := map[int32]bool{}, int64(0), int64(0)
+	for _, row := range x.forward {
+		id, n := x.t.Lives[row].Stack, x.t.Lives[row].Requested
+		if again == nil || again[id] || x.inLibrary(id) {
+			break
+		}
+		if out[row] = true; x.around[id] == 0 {
+			continue
+		}
+		if most = max(most, n); x.end(row) >= end {
+			stays = max(stays, n)
+		}
+	}
+	if stays*part < most || stays == 0 {
+		return nil
+	}
+	return out
+}
+
+// inLibrary reports whether another package calls the modules that allocate, as trainers do.
+func (x *autocast) inLibrary(id snapshot.StackID) bool {
+	return slices.ContainsFunc(x.draft.outside(x.stack(id)), func(id snapshot.FrameID) bool {
+		return frames.Of(x.s, id).Origin() == frames.Other
+	})
 }
 
 // castOutput has what a model gives last, but for its loss, go over to 32 bits as it returns, and the gradient of that to 16.
