@@ -244,8 +244,12 @@ func (x *autocast) types() {
 	stream := map[int64]bool{} // by size, whether what a norm is given has 16 bits
 	latest := map[int64]bool{} // by size, whether the last result has 16 bits
 	powers := x.powers()
-	for _, row := range x.forward {
+	for at, row := range x.forward {
 		if x.wide[row] || x.outside[row] || x.masks(row) {
+			continue
+		}
+		if x.looksUp(at) {
+			x.wide[row] = true
 			continue
 		}
 		if x.unfolds(row) {
@@ -304,7 +308,7 @@ func (x *autocast) types() {
 			}
 		case !x.isProduct(row) && x.takesWide(row), other && x.takesTwo(row):
 			half = false
-		case other && (begun || x.isProduct(row)): // of what the program multiplies itself
+		case other && (x.isProduct(row) || of == frames.Contracts || begun && x.leadsToProduct(at)): // by the program itself
 			half = true
 			x.products = append(x.products, product16{row: row})
 		case x.scores(last) && x.savesOwn(row) && !x.saved(x.pass, last): // a softmax
@@ -523,6 +527,18 @@ func (x *autocast) masks(row int32) bool {
 	})
 }
 
+// looksUp reports whether a result at a place of those on the way to the pass are integers, which an embedding of torch's is given next
+// that has several elements for each.
+func (x *autocast) looksUp(at int) bool {
+	const least = 4 // times larger
+	if at+1 == len(x.forward) {
+		return false
+	}
+	row, next := x.forward[at], x.forward[at+1]
+	n, all := x.t.Lives[row].Requested, x.t.Lives[next].Requested
+	return x.madeByTorch(next, "embedding") && !frames.Of(x.s, x.stack(x.code(row))[0]).IsLibrary() && n > 0 && all >= least*n && all%n == 0
+}
+
 // powers finds GELUs that programs write by hand, with a power of three, by the operations that their one statement makes: it gives
 // the place of a row among them, from 1 on. The first is half of what they are given, the next a power, which computes in 32 bits, in
 // a copy that it keeps, and all behind that has 32 bits too.
@@ -645,6 +661,49 @@ func (x *autocast) savesOwn(row int32) bool {
 func (x *autocast) scores(row int32) bool {
 	n := len(x.products)
 	return n > 0 && !x.products[n-1].weighs && x.t.Lives[x.products[n-1].row].Requested == x.t.Lives[row].Requested
+}
+
+// leadsToProduct reports whether a result at a place of those on the way to the pass, or one that the same code makes next, is of a
+// product: it is given copies in its order of elements first.
+func (x *autocast) leadsToProduct(at int) bool {
+	for _, row := range x.forward[at:] {
+		if x.code(row) != x.code(x.forward[at]) {
+			break
+		}
+		if x.multiplies(row) {
+			return true
+		}
+	}
+	return false
+}
+
+// multiplies reports whether the node of a product may go back through a row: one that lets go of something made before, with nothing of
+// the row's size between, and of a gradient of that size at once, as a product keeps what it multiplies. What has the row's size itself
+// the same statement made for the product, or the node lets go of the row with it, as attention keeps its result, too.
+func (x *autocast) multiplies(row int32) bool {
+	n := x.t.Lives[row].Requested
+	for of := row - 1; of >= max(row-nearBy, x.pass.reach); of-- {
+		_, needed := slices.BinarySearch(x.needs, of)
+		last := x.lastBefore(x.end(of))
+		if x.t.Lives[of].Requested == n && x.phase(of) == inProgram {
+			return needed && (x.code(of) == x.code(row) && x.takesGradient(last, n) ||
+				x.saved(x.pass, row) && x.lastBefore(x.end(row)) == last)
+		}
+		if needed && x.takesGradient(last, n) {
+			return true
+		}
+	}
+	return false
+}
+
+// takesGradient reports whether the node of a backward pass that makes a row last lets go of a gradient of a size, in bytes.
+func (x *autocast) takesGradient(last int32, n int64) bool {
+	for of := range x.goneBehind(last) {
+		if x.t.Lives[of].Requested == n && x.phase(of) == inBackward {
+			return true
+		}
+	}
+	return false
 }
 
 // isProduct reports whether a workspace is asked for next.

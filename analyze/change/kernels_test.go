@@ -171,7 +171,7 @@ func TestAutocastTypes(t *testing.T) {
 	}
 	for name, rows := range map[string][]row{
 		"embedding": {{size, code("10", "embedding"), false}, {size / 256, inModel("11"), false},
-			{size, code("12", "dropout"), false}},
+			{size, code("12", "dropout"), false}, {size, linear("13"), true}},
 		"patches": {{size, inModel("10", ofTorch("nn/modules/conv.py:553:forward")...), true},
 			{size + size/32, inModel("11"), false}, {size + size/32, inModel("12"), false}},
 		"gate": {{size, code("10", "layer_norm"), false}, {2 * size, linear("11"), true}, {size, code("12", "glu"), true}},
