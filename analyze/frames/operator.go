@@ -35,7 +35,7 @@ const (
 
 // kinds are operators by what they do.
 var kinds = map[Kind]string{
-	Makes: " zeros ones empty full rand randn eye linspace to _to_copy embedding ",
+	Makes: " zeros ones empty full rand randn eye linspace to _to_copy embedding embedding_bag ",
 	Counts: " arange randint randperm one_hot lt gt le ge eq ne logical_and logical_or logical_not bitwise_and bitwise_or bitwise_not " +
 		"__and__ __or__ isnan isinf argmax argmin argsort searchsorted bucketize multinomial ",
 	Pairs: " add sub rsub mul div maximum minimum where lerp addcmul addcdiv atan2 fmod remainder grid_sampler index_add " +
@@ -107,7 +107,7 @@ const (
 	copying = " clone contiguous "
 	// overloads end the names of operators that have several, beside those in capitals.
 	overloads = "_int _vec _dim _input _self _deprecated _dtype_layout _dtype _device _other _memory_format _start_step " +
-		"_start _generator _low"
+		"_start _generator _low _padding_idx"
 )
 
 // in reports whether a list has a name.
