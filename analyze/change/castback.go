@@ -219,7 +219,7 @@ func (x *autocast) addUps() {
 		} else if !x.gradient(row) {
 			continue
 		}
-		for _, added := range x.addends(row) {
+		for _, added := range x.addendsOrCopied(row) {
 			x.sums[added] = of
 			x.summed[of] = append(x.summed[of], added)
 		}
@@ -227,6 +227,28 @@ func (x *autocast) addUps() {
 	for _, of := range x.summed {
 		slices.Sort(of)
 	}
+}
+
+// isMade reports whether a node of a product makes a row as the gradient of a parameter, or what AccumulateGrad makes a copy of for that.
+func (x *autocast) isMade(row int32) bool {
+	if sum, ok := x.sums[row]; ok {
+		return len(x.summed[sum]) == 1
+	}
+	return x.gradient(row) && len(x.summed[row]) != 1 || x.piled[row]
+}
+
+// addendsOrCopied are the addends of a gradient, or what AccumulateGrad made a copy of, in the order of the elements of the parameter, as
+// where convolutions go through channels last (torch/csrc/autograd/functions/accumulate_grad.h: new_empty_strided).
+func (x *autocast) addendsOrCopied(row int32) []int32 {
+	if x.operator(row).Name != "new_empty_strided" {
+		return x.addends(row)
+	}
+	for of := range x.goneBehind(row) {
+		if x.t.Lives[of].Requested == x.t.Lives[row].Requested && x.phase(of) == inBackward {
+			return []int32{of}
+		}
+	}
+	return nil
 }
 
 // findPiled finds what a pass makes for parameters that have a gradient from a smaller batch before, to which it is added

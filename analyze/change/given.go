@@ -18,7 +18,7 @@ type remadeCopy struct{ weight, event int32 }
 // lets go of it. It gives products by weights that a later pass may train.
 func (x *autocast) castGiven() (left []product16) {
 	p := x.pass
-	trains := nodes{x.draft, p, func(row int32) bool { return x.gradient(row) || x.piled[row] }}
+	trains := nodes{x.draft, p, x.isMade}
 	backward := trains.products()
 	uses := x.usesOf(backward, x.needs)
 	next, floats := 0, x.floats(p) // next of products
