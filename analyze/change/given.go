@@ -44,7 +44,8 @@ func (x *autocast) castGiven() (left []product16) {
 		if node := x.nodeAt(x.end(row)); node.Node != "" {
 			product := node.GivesOn() == frames.Half
 			given, kept = product || given && kept, !product
-		} else if given && kept {
+		}
+		if given && kept {
 			given = !x.dropsOut(x.needs[i:], products[next].row)
 		}
 		if given {
@@ -171,12 +172,12 @@ func (x *autocast) readerAt(products []product16, backward []product, row, over 
 	return -1
 }
 
-// dropsOut reports whether torch's own attention has the first of some rows go through a dropout before a product, which is
-// given what that makes: another of that size that backward needs.
+// dropsOut reports whether the first of some rows that backward needs goes through a dropout of torch's before a product, which is given
+// what that makes: another of them of that size.
 func (x *autocast) dropsOut(needs []int32, product int32) bool {
 	k, _ := slices.BinarySearch(needs, product)
-	return x.inMultiHead(product) && slices.ContainsFunc(needs[1:max(k, 1)], func(row int32) bool {
-		return x.t.Lives[row].Requested == x.t.Lives[needs[0]].Requested
+	return slices.ContainsFunc(needs[1:max(k, 1)], func(row int32) bool {
+		return x.t.Lives[row].Requested == x.t.Lives[needs[0]].Requested && x.isDropout(row)
 	})
 }
 
