@@ -37,7 +37,7 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure, capped int64) {
 	for i := range d.passes {
 		p := &d.passes[i]
 		x := autocast{draft: d, pass: p, forward: d.results(p), narrow: narrow, wide: map[int32]bool{}, normed: map[int32]bool{},
-			own: own, casts: map[int32]bool{}, matrices: matrices, needs: d.savedRows(p),
+			powered: map[int32]bool{}, own: own, casts: map[int32]bool{}, matrices: matrices, needs: d.savedRows(p),
 			weights: weights, weighed: weighed, given: given,
 			sums: map[int32]int32{}, summed: map[int32][]int32{}, ownNorms: d.norms(p)}
 		x.addUps()
@@ -205,6 +205,7 @@ type autocast struct {
 	weights      map[int64]int  // by size, how many gradients of parameters a pass makes at most
 	needs        []int32        // what backward needs, see savedRows
 	widened      []widened      // see copyWidened
+	powered      map[int32]bool // powers that have a copy of what they are given, see powers
 	// sums are gradients of parameters by what was added up for them, and summed all that was for each, see addUps.
 	sums     map[int32]int32
 	summed   map[int32][]int32
@@ -560,6 +561,7 @@ func (x *autocast) powers() map[int32]int {
 			if from > 0 && x.saved(x.pass, x.forward[from-1]) {
 				given, power := x.forward[from-1], x.forward[from+1]
 				if x.t.Lives[given].Requested == x.t.Lives[power].Requested && x.last(given) == x.end(given) {
+					x.powered[power] = true
 					x.add(power, x.t.Lives[power].Born, x.end(given))
 					x.until(given, x.leaves(given))
 				}

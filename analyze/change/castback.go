@@ -17,7 +17,7 @@ func (x *autocast) copyWidened() {
 	node := x.lastBefore(x.pass.begin) // backward goes the other way
 	for _, w := range slices.Backward(x.widened) {
 		o := x.operator(w.result)
-		if x.normed[w.given] || o.Widens() || strings.HasSuffix(o.Ruled, "_norm") || x.wide[w.result] {
+		if x.normed[w.given] || o.Widens() || strings.HasSuffix(o.Ruled, "_norm") || x.wide[w.result] || x.powered[w.result] {
 			continue
 		}
 		born, end := x.t.Lives[w.result].Born, x.t.Lives[w.result].Born

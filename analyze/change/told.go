@@ -56,6 +56,7 @@ func (x *autocast) tells() bool {
 func (x *autocast) typesTold() {
 	t := told{autocast: x, sums: map[int64]value{}, paired: map[snapshot.StackID]value{}, claimed: map[int32]bool{}}
 	t.findBesides()
+	t.powers()
 	at := 0
 	for row := x.pass.rows.from; row < x.pass.rows.to && x.t.Lives[row].Born < x.pass.begin; row++ {
 		switch o := x.operator(row); {
