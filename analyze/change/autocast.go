@@ -121,11 +121,21 @@ func (x *autocast) castCrossEntropies() (capped int64) {
 			x.narrow[last], x.wide[last] = true, true
 		}
 		x.narrow[row], x.wide[row], x.wide[first] = true, true, true
-		x.add(row, x.t.Lives[row].Born+1, x.t.Lives[first].Born).bytes = x.sizes[row] // behind what is copied
+		copied := x.t.Lives[row].Born + 1 // behind what is copied
+		if laid := row + 1; x.laysOut(laid) {
+			x.narrow[laid], x.wide[laid], copied = true, true, x.returned(laid)
+		}
+		x.add(row, copied, x.t.Lives[first].Born).bytes = x.sizes[row]
 		x.add(first, born-1, x.end(first)).parts = 2
 		x.until(first, born-1)
 	}
 	return capped
+}
+
+// laysOut reports whether a row is a copy that a cross entropy makes of logits which do not lie as the logarithms do that it makes before,
+// as those of classes in the second dimension, and lets go of at once (aten/src/ATen/native/cuda/SoftMax.cu: host_softmax).
+func (x *autocast) laysOut(row int32) bool {
+	return x.code(row) == x.code(row-1) && x.sizes[row] == x.sizes[row-1] && x.end(row) <= x.returned(row)
 }
 
 // capped reports whether what a cross entropy is given that makes a row is the result of a product that the program caps, with a tanh
