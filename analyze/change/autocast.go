@@ -235,6 +235,8 @@ type product16 struct {
 	weighs bool // by a parameter
 	base   bool // of a layer that peft has an adapter for, which is frozen
 	adapts bool // of such an adapter
+	// doubtful is one that asks for no workspace where others do: it has 16 bits as a product has, but is given no copies.
+	doubtful bool
 }
 
 // types finds the types of what is made on the way to the pass.
@@ -254,6 +256,7 @@ func (x *autocast) types() {
 	begun := !slices.ContainsFunc(x.forward, func(row int32) bool { return x.around[x.t.Lives[row].Stack] != 0 })
 	stream := map[int64]bool{} // by size, whether what a norm is given has 16 bits
 	latest := map[int64]bool{} // by size, whether the last result has 16 bits
+	works := x.productsWork()
 	powers := x.powers()
 	for at, row := range x.forward {
 		if x.wide[row] || x.outside[row] || x.masks(row) {
@@ -319,10 +322,10 @@ func (x *autocast) types() {
 			}
 		case !x.isProduct(row) && x.takesWide(row), other && x.takesTwo(row):
 			half = false
-		case other && (x.isProduct(row) || of == frames.Contracts || begun && x.leadsToProduct(at)): // by the program itself
+		case other && (of == frames.Contracts || begun && x.leadsToProduct(at)), (other || works) && x.isProduct(row): // by the program itself
 			half = true
-			x.products = append(x.products, product16{row: row})
-		case x.scores(last) && x.savesOwn(row) && !x.saved(x.pass, last): // a softmax
+			x.products = append(x.products, product16{row: row, doubtful: works && !x.isProduct(row)})
+		case x.scores(last) && x.savesOwn(row) && !x.saved(x.pass, last) && !x.forProduct(row): // a softmax
 			half, x.own[row] = false, true
 		}
 		if last = row; norm {
@@ -333,6 +336,7 @@ func (x *autocast) types() {
 			x.makeNarrow(row)
 		}
 	}
+	x.products = slices.DeleteFunc(x.products, func(of product16) bool { return of.doubtful })
 }
 
 // rearranges reports whether a frame is of einops, whose functions move elements, or take means of them (einops/_backends.py).
@@ -721,6 +725,35 @@ func (x *autocast) takesGradient(last int32, n int64) bool {
 // isProduct reports whether a workspace is asked for next.
 func (x *autocast) isProduct(row int32) bool {
 	return int(row)+1 < len(x.t.Lives) && (x.scratch(row+1) || x.is(row+1, category.Workspace))
+}
+
+// productsWork reports whether all layers that are products of matrices ask for workspaces, as later torch has them for each call, so that
+// what the program multiplies itself does, too.
+func (x *autocast) productsWork() bool {
+	found := false
+	for _, row := range x.forward {
+		if of, name := x.precision(row); of != frames.Weighs || name != "forward" || x.convolves(row) {
+			continue
+		}
+		if found = true; !x.isProduct(row) {
+			return false
+		}
+	}
+	return found
+}
+
+// forProduct reports whether a product is made behind a row by its code, as one that copies what it is given.
+func (x *autocast) forProduct(row int32) bool {
+	k, _ := slices.BinarySearch(x.forward, row)
+	for _, next := range x.forward[k+1:] {
+		if x.code(next) != x.code(row) {
+			break
+		}
+		if x.isProduct(next) {
+			return true
+		}
+	}
+	return false
 }
 
 // results are those of operations on the way to a pass.

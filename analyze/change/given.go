@@ -33,7 +33,7 @@ func (x *autocast) castGiven() (left []product16) {
 		if x.narrow[row] && x.normed[row] {
 			x.copyWide(row)
 		}
-		if next == len(products) || x.normed[row] || x.wide[row] || x.is(row, category.Input) && !x.isFloats(row) {
+		if next == len(products) || x.normed[row] || x.wide[row] || x.beside(row) || x.is(row, category.Input) && !x.isFloats(row) {
 			continue
 		}
 		read := x.gradientAt(x.end(row)) >= 0
