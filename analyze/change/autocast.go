@@ -106,7 +106,7 @@ func (x *autocast) castCrossEntropies() (capped int64) {
 		if !x.saved(p, row) {
 			continue
 		}
-		grads := x.gradientsOf(p, row)
+		grads := slices.DeleteFunc(x.gradientsOf(p, row), x.ownBackward)
 		smoothed := len(grads) == 3 && x.smooths(p, row, grads)
 		if len(grads) != 2 && !smoothed {
 			continue // it is not the whole of it, or nothing goes back through it

@@ -317,8 +317,15 @@ func (x *autocast) castBack() (unsure int64) {
 		if l.Born < p.begin || x.phase(row) != inBackward {
 			continue
 		}
+		of := saved[l.Requested]
+		next, _ := slices.BinarySearchFunc(of, l.Born, func(row, e int32) int { return cmp.Compare(x.end(row), e) })
+		near := next < len(of) && x.end(of[next]) < l.Born+ofNorm
 		if x.ownBackward(row) {
-			unsure = max(unsure, x.sizes[row])
+			if near && x.narrow[of[next]] { // the engine gives on the type of what the function is given
+				x.narrow[row] = true
+			} else {
+				unsure = max(unsure, x.sizes[row])
+			}
 			continue
 		}
 		_, added := x.sums[row]
@@ -333,14 +340,11 @@ func (x *autocast) castBack() (unsure int64) {
 			note(row, !wider)
 			continue
 		}
-		if of := o.GivesOn(); of != frames.AsGiven {
-			x.narrow[row] = of == frames.Half
+		if on := o.GivesOn(); on != frames.AsGiven {
+			x.narrow[row] = on == frames.Half
 			note(row, x.narrow[row])
 			continue
 		}
-		of := saved[l.Requested]
-		next, _ := slices.BinarySearchFunc(of, l.Born, func(row, e int32) int { return cmp.Compare(x.end(row), e) })
-		near := next < len(of) && x.end(of[next]) < l.Born+ofNorm
 		was, seen := latest[l.Requested]
 		switch on := o.Passes(); {
 		case on == frames.OtherSize || o.SumsUp() && len(latest) > 0:
