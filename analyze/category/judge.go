@@ -74,7 +74,8 @@ type kind struct {
 
 func newFinder(s *snapshot.Snapshot, tl *timeline.Timeline, st *steps.Result, rules []Rule) *finder {
 	f := &finder{
-		now: now{last: -1}, tl: tl, steps: st, origins: make([]origin, s.Stacks.Len()+1), sizes: map[int64]bool{}, kept: map[kind]int{}, batches: map[snapshot.StackID]bool{},
+		now: now{last: -1}, tl: tl, steps: st, origins: make([]origin, s.Stacks.Len()+1),
+		sizes: map[int64]bool{}, kept: map[kind]int{}, batches: map[snapshot.StackID]bool{},
 		lastBack: slices.Repeat([]int32{-1}, len(st.Steps)), firstFwd: slices.Repeat([]int32{-1}, len(st.Steps)),
 		allocs: make([]int32, 0, len(tl.Lives)), backwards: make([]int32, 0, len(tl.Lives)),
 	}

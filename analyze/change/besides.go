@@ -146,8 +146,8 @@ func (d *draft) keptBehindPass(call []int32, out map[int32]bool) {
 	}
 }
 
-// keptBeforeSoftmax adds what a product gives to a softmax and goes before the result of that, as a language model's
-// logits: no graph has it, as the product saves what it is given and the softmax its result (linear, addmm, _softmax and
+// keptBeforeSoftmax adds what a product gives to a softmax, or to a cross entropy, and goes before the result of that, as a language
+// model's logits: no graph has it, as the product saves what it is given and the softmax its result (linear, addmm, _softmax and
 // _log_softmax in tools/autograd/derivatives.yaml).
 func (d *draft) keptBeforeSoftmax(call []int32, out map[int32]bool) {
 	before := int32(-1)
@@ -155,7 +155,8 @@ func (d *draft) keptBeforeSoftmax(call []int32, out map[int32]bool) {
 		if !d.outlasts(row) {
 			continue
 		}
-		if (d.isSoftmax(row) || d.madeByTorch(row, "cross_entropy")) && before >= 0 && d.resultOfProduct(before) && d.byProgram(before) && d.end(before) < d.end(row) {
+		softens := d.isSoftmax(row) || d.madeByTorch(row, "cross_entropy")
+		if softens && before >= 0 && d.resultOfProduct(before) && d.byProgram(before) && d.end(before) < d.end(row) {
 			out[before] = true
 		}
 		before = row

@@ -148,8 +148,8 @@ func (x *autocast) typesLike(like map[int32]int32) {
 	}
 }
 
-// hasTwin reports whether another network has the weights of a gradient's size that is not trained, as a teacher or a target that follows: a
-// call that nothing goes back through is taken for one of that, of whose weights torch.autocast keeps no copies.
+// hasTwin reports whether another network has the weights of a gradient's size that is not trained, as a teacher or a target that follows:
+// a call that nothing goes back through is taken for one of that, of whose weights torch.autocast keeps no copies.
 func (x *autocast) hasTwin(gradient int32) bool {
 	n := x.t.Lives[gradient].Requested
 	parameters := 0

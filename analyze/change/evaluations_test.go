@@ -22,7 +22,8 @@ func TestEvaluations(t *testing.T) {
 		"vit_checkpoint": "no-grad=vit_train.py:58", "unet_val": "no-grad=unet_carvana.py:108",
 		"validation_total": "no-grad=validation.py:48", "validation_few": "no-grad=validation.py:55",
 		"validation_values": "no-grad=validation.py:55", "two_heads_no_grad": "no-grad=two_heads.py:45",
-		"gpt2_evaluation_no_grad": "no-grad=gpt2_evaluation.py:23",
+		"gpt2_evaluation_no_grad": "no-grad=gpt2_evaluation.py:23", "gpt2_outputs_no_grad": "no-grad=gpt2_evaluation.py:24",
+		"nano_evaluates_no_grad": "no-grad=nano_evaluates.py:156",
 	}
 	files, err := filepath.Glob(lab + "*.pickle.xz")
 	if err != nil || len(files) == 0 {
