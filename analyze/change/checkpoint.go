@@ -442,9 +442,12 @@ func (d *draft) biases(copies map[int32]bool) (out []int32) {
 	return out
 }
 
-// autocastOver is the event after which torch.autocast is over, under which a row is made, as biases tell, or, without such, the call of
-// the model.
+// autocastOver is the event after which torch.autocast is over, under which a row is made: with the function that it wraps, as biases tell,
+// or, without such, with the call of the model.
 func (d *draft) autocastOver(row int32, biases []int32) int32 {
+	if over := d.decorated(row); over >= 0 {
+		return over
+	}
 	i, _ := slices.BinarySearchFunc(biases, d.t.Lives[row].Born, func(of, event int32) int { return cmp.Compare(d.end(of), event+1) })
 	if i < len(biases) {
 		return d.end(biases[i])
@@ -453,16 +456,25 @@ func (d *draft) autocastOver(row int32, biases []int32) int32 {
 	return d.returned(d.lastIn(row, own, len(d.outside(own))))
 }
 
-// cleared is the event after which torch.autocast lets go of a copy of a weight that it keeps: right before backward, or as the function
-// returns that it wraps, as accelerate has it wrap a model's forward (torch/amp/autocast_mode.py: autocast_decorator).
+// cleared is the event after which torch.autocast lets go of a copy of a weight that it keeps for a pass: right before backward, or as
+// the function returns that it wraps.
 func (d *draft) cleared(p *pass, row int32) int32 {
+	if over := d.decorated(row); over >= 0 {
+		return min(over, p.begin-1)
+	}
+	return p.begin - 1
+}
+
+// decorated is the event after which the function returns that makes a row under torch.autocast and is wrapped in that, as accelerate wraps
+// a model's forward (torch/amp/autocast_mode.py: autocast_decorator); -1 for none.
+func (d *draft) decorated(row int32) int32 {
 	own := d.stack(d.code(row))
 	for depth, id := range slices.Backward(own) {
 		if d.name(id) == "decorate_autocast" && d.file(id) == "torch/amp/autocast_mode.py" {
-			return min(d.returned(d.lastIn(row, own, len(own)-1-depth)), p.begin-1)
+			return d.returned(d.lastIn(row, own, len(own)-1-depth))
 		}
 	}
-	return p.begin - 1
+	return -1
 }
 
 // recompute checkpoints one call. Some rows are copies of weights, which torch.autocast keeps until it is over, before backward
