@@ -291,8 +291,13 @@ func (x *autocast) types() {
 		case of == frames.Full:
 			half = false
 			x.own[row] = strings.Contains(name, "softm")
-			if frames.IsPower(name) && !other && x.narrow[last] && !norms[row] {
+			switch {
+			case last < 0 || !x.narrow[last] || norms[row]:
+			case frames.IsPower(name) && !other:
 				x.widened = append(x.widened, widened{last, row})
+			case frames.Interpolates(name) && size >= x.t.Lives[last].Requested:
+				born := x.t.Lives[row].Born
+				x.add(last, born, born).bytes = x.sizes[last] // it computes in 32 bits, and saves no input
 			}
 		case norms[row]:
 			half = false

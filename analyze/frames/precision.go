@@ -26,6 +26,9 @@ var turns = regexp.MustCompile(`(?i)rotary|(^|_)rope(_|$)`)
 // function of its own (torch/_tensor.py: __pow__).
 func IsPower(name string) bool { return name == "wrapped" }
 
+// Interpolates reports whether a function of torch's interpolates what it is given, by its name (torch/nn/functional.py).
+func Interpolates(name string) bool { return containsAny(name, "interpolate", "upsample") }
+
 // TakesLogarithms reports whether a loss of torch's takes logarithms of probabilities, by its name (torch/nn/functional.py).
 func TakesLogarithms(name string) bool {
 	return name == "nll_loss" || name == "ctc_loss" || name == "kl_div"
@@ -59,7 +62,7 @@ func PrecisionOf(file, name string) Precision {
 		return AsGiven
 	case containsAny(name, "multi_head_attention", "in_projection"):
 		return Half
-	case containsAny(name, "softm", "embedding", "normalize", "interpolate", "upsample"),
+	case containsAny(name, "softm", "embedding", "normalize"), Interpolates(name),
 		strings.HasSuffix(name, "_norm") && !containsAny(name, "batch", "instance", "response"):
 		return Full
 	}
