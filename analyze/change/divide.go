@@ -564,7 +564,7 @@ func (d *draft) beside(row int32) bool {
 	const statistics = 32 // times smaller
 	l := &d.t.Lives[row]
 	if d.phase(row) != inProgram || int(row) < d.warm || d.is(row, category.Parameter) || l.Requested < 512 ||
-		d.convolves(row) { // which make none
+		d.convolves(row) || d.resultOfProduct(row) { // which make none
 		return false
 	}
 	same := func(other int32) int64 { // what the same operation asks for, 0 for another
