@@ -269,6 +269,10 @@ func amend(ctx context.Context, r *run, p *whatif.Program, changes []Change, how
 	sorting.Stable(changes, func(a, b Change) int {
 		return slices.Index(Kinds(), a.Kind) - slices.Index(Kinds(), b.Kind)
 	})
+	asks := func(kind Kind) bool {
+		return slices.ContainsFunc(changes, func(c Change) bool { return c.Kind == kind })
+	}
+	d.single = asks(Foreach) && asks(InBackward)
 	var all []Applied
 	for i := range changes {
 		for k := range changes[:i] {

@@ -39,6 +39,7 @@ type Applied struct {
 	uncast     int64 // what losses may not have
 	loaded     int64 // reserved peak where the model is loaded in the other way, 0 for no such
 	module     int64 // what the module keeps for backward that keeps most
+	quotient   int64 // what Adam makes besides, where it steps with foreach=False
 
 	sooner, later variant // what the program may let go of sooner, or make smaller, and what later
 }
@@ -64,7 +65,7 @@ const (
 	LeafInput      AssumptionKind = "leaf_input"      // adapters: what goes into the first checkpoint needs a gradient
 	LastReader     AssumptionKind = "last_reader"     // the statement behind is the last to read a variable
 	SingleTensor   AssumptionKind = "single_tensor"   // of optimizers but Adam: they make for one what they made for all
-	StepsSingly    AssumptionKind = "steps_singly"    // Adam, which steps each parameter, runs with foreach=False
+	StepsAlike     AssumptionKind = "steps_alike"     // Adam, which steps each parameter, runs with foreach, as recorded
 	StepsAtOnce    AssumptionKind = "steps_at_once"   // nothing adds to a gradient once it is complete, nothing clips it
 	DividesEvenly  AssumptionKind = "divides_evenly"  // what a pass makes grows with the batch
 	KeepsAll       AssumptionKind = "keeps_gradients" // gradients add up over the micro-batches

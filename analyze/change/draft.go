@@ -20,6 +20,8 @@ type draft struct {
 	underAutocast bool // it was recorded so, see convert
 	weights16     bool // and weights have 16 bits now
 
+	single bool // each parameter is stepped in backward, without foreach
+
 	turns map[int32]int32 // by event, turns that are taken
 
 	// remade tells by row of a module that is checkpointed when that makes it again. What comes behind the last row that backward needs is

@@ -69,6 +69,9 @@ func (d *draft) oneByOne(e *Applied) {
 				continue
 			}
 			d.dropAll(&u, e)
+			if d.single {
+				continue // each parameter has a step of its own, see inBackward
+			}
 			e.params = max(e.params, len(u.lists[0]))
 			if !isAdam(u.function) {
 				e.assumeOnce(SingleTensor)
@@ -167,7 +170,7 @@ func isAdam(function string) bool {
 // (torch.Tensor.register_post_accumulate_grad_hook).
 func (d *draft) inBackward(e *Applied) {
 	// The temporaries of a parameter are those of its size.
-	temps, adam := map[int64][]int32{}, map[int64]bool{}
+	temps, adam := map[int64][]int32{}, map[int64]bool{} // by size; and whether Adam steps with foreach
 	for i := range d.calls {
 		for _, u := range d.updates(&d.calls[i]) {
 			d.dropAll(&u, e)
@@ -191,8 +194,8 @@ func (d *draft) inBackward(e *Applied) {
 			}
 		}
 	}
-	if len(adam) > 0 {
-		e.assumeOnce(StepsSingly)
+	if len(adam) > 0 && !d.single {
+		e.assumeOnce(StepsAlike)
 	}
 	defer func() { e.params /= max(len(d.passes), 1) }()
 	states := d.statesOf()
@@ -224,7 +227,9 @@ func (d *draft) inBackward(e *Applied) {
 			d.add(state, at, d.last(state)).Turn = turn + int32(i)
 			d.drop[state] = true
 		}
-		d.inTurn(temps[d.sizes[row]], adam[d.sizes[row]], at)
+		if d.inTurn(temps[d.sizes[row]], adam[d.sizes[row]] && d.single, at); adam[d.sizes[row]] && !d.single {
+			e.quotient = max(e.quotient, d.sizes[row])
+		}
 	}
 }
 
@@ -287,7 +292,7 @@ func (d *draft) statesOf() map[int32][]int32 {
 
 // inTurn puts lives like rows in at one event, which come and go in the order in which those do. Adam, which is given one parameter, makes
 // a quotient of the last.
-func (d *draft) inTurn(rows []int32, adam bool, at int32) {
+func (d *draft) inTurn(rows []int32, quotient bool, at int32) {
 	var order []int32
 	for _, row := range rows {
 		order = append(order, d.t.Lives[row].Born, d.end(row))
@@ -299,7 +304,7 @@ func (d *draft) inTurn(rows []int32, adam bool, at int32) {
 	for k, row := range rows {
 		v := d.add(row, at, at)
 		v.Turn, v.Until = place(d.t.Lives[row].Born), place(d.end(row))
-		if adam && k == len(rows)-1 {
+		if quotient && k == len(rows)-1 {
 			v.Until = base + over
 			v = d.add(row, at, at)
 			v.Turn, v.Until = base+over-1, base+over

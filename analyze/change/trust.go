@@ -190,6 +190,8 @@ func (a *Answer) doubt(d *draft) (jumps bool) {
 			case c.Kind == Accumulate:
 				n := share(d.columns().largest, peak) // other algorithms take other workspaces
 				v.below, v.above = v.below+n, v.above+n
+			case c.Kind == InBackward:
+				v.above = max(v.above, sure+share(c.quotient, peak))
 			case c.Kind == DType:
 				jumps = true
 				v.below, v.above = v.below+share(c.uncast, peak), v.above+share(c.recast, peak)

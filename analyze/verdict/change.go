@@ -244,8 +244,9 @@ func assumed(a *change.Assumption) string {
 		return "Nothing reads it later: no snapshot tells when memory is read."
 	case change.SingleTensor:
 		return "For one parameter the optimizer makes the temporaries that it made for all."
-	case change.StepsSingly:
-		return "The optimizer of each parameter runs with foreach=False, as in torch's tutorial: Adam makes a quotient besides the root."
+	case change.StepsAlike:
+		return "The optimizer of each parameter runs with foreach, as recorded; without, as in torch's tutorial, Adam makes a quotient " +
+			"besides the root."
 	case change.StepsAtOnce:
 		return "Nothing else needs the gradients: no clipping, no accumulation, no norm."
 	case change.DividesEvenly:
