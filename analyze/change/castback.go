@@ -291,6 +291,16 @@ func (x *autocast) ownBackward(row int32) bool {
 	})
 }
 
+// unfoldsBack reports whether a row is what the node of a convolution unfolds into that makes a gradient of 16 bits for its weight: it
+// comes and goes while that is made (aten/src/ATen/native/cuda/ConvolutionMM2d.cu: slow_conv2d_grad_weight).
+func (x *autocast) unfoldsBack(row int32) bool {
+	wider := false
+	for of := row + 1; of < x.pass.rows.to && x.t.Lives[of].Born < x.end(row) && !wider; of++ {
+		wider = x.casts[of]
+	}
+	return wider && x.alone(row)
+}
+
 // castBack gives what backward passes on the types of what it is the gradient of, as far as sizes tell, and says how large the largest
 // row is of functions with a backward of their own.
 func (x *autocast) castBack() (unsure int64) {
@@ -347,6 +357,8 @@ func (x *autocast) castBack() (unsure int64) {
 		}
 		was, seen := latest[l.Requested]
 		switch on := o.Passes(); {
+		case o.Name == "" && x.unfoldsBack(row):
+			x.narrow[row] = true
 		case on == frames.OtherSize || o.SumsUp() && len(latest) > 0:
 			x.narrow[row] = last
 		case on == frames.SameSize && seen:
