@@ -327,8 +327,7 @@ func (x *autocast) types() {
 			}
 		case !x.isProduct(row) && x.takesWide(row), other && x.takesTwo(row):
 			half = false
-		// What the program multiplies itself:
-		case other && (of == frames.Contracts || begun && x.leadsToProduct(at)), (other || works) && x.isProduct(row):
+		case other && (of == frames.Contracts || begun && x.leadsToProduct(at)), x.isProduct(row): // by the program itself
 			half = true
 			x.products = append(x.products, product16{row: row, doubtful: works && !x.isProduct(row)})
 		case x.scores(last) && x.savesOwn(row) && !x.saved(x.pass, last) && !x.forProduct(row): // a softmax
