@@ -32,11 +32,26 @@ func (x *autocast) copyWidened() {
 				x.addAgain(w.given, again, gone).bytes = x.sizes[w.given]
 			}
 		}
-		x.add(w.given, born, end).bytes = x.sizes[w.given]
+		if n := x.copied(w, o); n > 0 {
+			x.add(w.given, born, end).bytes = n
+		}
 		if o.Name == "" {
 			x.widenBack(w)
 		}
 	}
+}
+
+// copied is how many bytes the copy has: of a slice, which has no row of its own, those of what is made of it, and none where the operator
+// copies what does not lie in one piece anyway, which it does in the other type then.
+func (x *autocast) copied(w widened, o frames.Operator) int64 {
+	n, made := x.sizes[w.given], x.sizes[w.result]
+	switch {
+	case made >= n || !o.SavesResult() && !o.IsElementwise():
+		return n
+	case x.laysOut(w.result + 1):
+		return 0
+	}
+	return made
 }
 
 // nodeOf is the gradient that the next node from a row on makes which goes back through an operator of 32 bits that saves what it is
@@ -301,17 +316,46 @@ func (x *autocast) unfoldsBack(row int32) bool {
 	return wider && x.alone(row)
 }
 
+// typed is how many rows of a size have 16 bits, and how many 32.
+type typed struct{ half, full int }
+
+// typesBySize are those of the results on the way to the pass.
+func (x *autocast) typesBySize() map[int64]typed {
+	out := map[int64]typed{}
+	for _, row := range x.forward {
+		n := out[x.t.Lives[row].Requested]
+		if x.narrow[row] {
+			n.half++
+		} else {
+			n.full++
+		}
+		out[x.t.Lives[row].Requested] = n
+	}
+	return out
+}
+
+// halves reports whether all results that a row may be the gradient of have 16 bits, and what a model of accelerate's gives has not 32
+// behind it.
+func (x *autocast) halves(row int32, results map[int64]typed) bool {
+	n := results[x.t.Lives[x.ofBase(row, results)].Requested]
+	return n.half > 0 && n.full == 0 && !x.accelerates
+}
+
+// ofBase is the gradient of what a row is the gradient of a view of, the row itself where some result has its size: the node of a view
+// lets go of what it is given, and gives on as much as that is a view of, of the type that both have.
+func (x *autocast) ofBase(row int32, results map[int64]typed) int32 {
+	next := x.lastBefore(x.end(row))
+	for results[x.t.Lives[row].Requested] == (typed{}) && x.phase(next) == inBackward &&
+		x.t.Lives[next].Requested > x.t.Lives[row].Requested {
+		row, next = next, x.lastBefore(x.end(next))
+	}
+	return row
+}
+
 // castBack gives what backward passes on the types of what it is the gradient of, as far as sizes tell, and says how large the largest
 // row is of functions with a backward of their own.
 func (x *autocast) castBack() (unsure int64) {
-	balance := map[int64]int{} // by size, how many more rows have 16 bits
-	for _, row := range x.forward {
-		n := -1
-		if x.narrow[row] {
-			n = 1
-		}
-		balance[x.t.Lives[row].Requested] += n
-	}
+	results := x.typesBySize()
 	p := x.pass
 	latest, last := map[int64]bool{}, false // by size, whether the last that C++ tells of has 16 bits, and of any size
 	note := func(row int32, half bool) { latest[x.t.Lives[row].Requested], last = half, half }
@@ -360,7 +404,7 @@ func (x *autocast) castBack() (unsure int64) {
 		case o.Name == "" && x.unfoldsBack(row):
 			x.narrow[row] = true
 		case on == frames.OtherSize || o.SumsUp() && len(latest) > 0:
-			x.narrow[row] = last
+			x.narrow[row] = last || on == frames.OtherSize && x.halves(row, results)
 		case on == frames.SameSize && seen:
 			x.narrow[row] = was
 		case near:
@@ -368,7 +412,7 @@ func (x *autocast) castBack() (unsure int64) {
 		case seen:
 			x.narrow[row] = was
 		default:
-			x.narrow[row] = balance[l.Requested] > 0
+			x.narrow[row] = results[l.Requested].half > results[l.Requested].full || x.halves(row, results)
 		}
 		if o.Name != "" {
 			note(row, x.narrow[row])
