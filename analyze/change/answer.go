@@ -185,32 +185,40 @@ func (in *Input) answer(ctx context.Context) (*Answer, error) {
 	return a, err
 }
 
-// try makes changes and replays what they come to. Parameters of 16 bits are replayed both ways, see loading: as converted on the device,
-// but where that is what needs most, which who makes parameters smaller avoids.
+// try makes changes and replays what they come to, and what they do where the program does in the other way what it does not tell.
+// Parameters of 16 bits are replayed both ways: as converted on the device, but where that is what needs most, which who makes parameters
+// smaller avoids.
 func (in *Input) try(ctx context.Context, changes []Change, a *Answer) (d *draft, all []Applied, o Outcome, err error) {
-	d, all, o, err = in.tryLoaded(ctx, changes, a, in32)
-	i := slices.IndexFunc(all, func(c Applied) bool { return slices.Contains(c.Assumptions, Assumption{Kind: Converted}) })
+	d, all, o, err = in.tryWay(ctx, changes, a, usual)
+	i := slices.IndexFunc(all, func(c Applied) bool {
+		return slices.ContainsFunc(c.Assumptions, func(k Assumption) bool { return slices.Contains(ofWays, k.Kind) })
+	})
 	if err != nil || i < 0 {
 		return d, all, o, err
 	}
-	other, others, less, err := in.tryLoaded(ctx, changes, a, in16)
+	other, others, less, err := in.tryWay(ctx, changes, a, unusual)
 	if err != nil {
 		return nil, nil, o, err
 	}
-	if share(o.AllocatedPeak-less.AllocatedPeak, o.AllocatedPeak) > sure {
+	loads := slices.Contains(all[i].Assumptions, Assumption{Kind: Converted})
+	if loads && share(o.AllocatedPeak-less.AllocatedPeak, o.AllocatedPeak) > sure {
 		d, all, o, less = other, others, less, o
 	}
-	all[i].loaded = less.ReservedPeak
+	all[i].other = less.ReservedPeak
 	return d, all, o, nil
 }
 
-// loading is how a model comes to the device whose parameters have 16 bits then: with 32, to be converted there, or with these already.
-type loading bool
+// way is how a program does what no recording tells: a model whose parameters have 16 bits comes to the device with 32, to be converted
+// there, and unusually with these already; and it evaluates as evaluated says.
+type way bool
 
-const in32, in16 loading = false, true
+const usual, unusual way = false, true
 
-// tryLoaded is try for one of the ways in which a model may be loaded.
-func (in *Input) tryLoaded(ctx context.Context, changes []Change, a *Answer, how loading) (d *draft, all []Applied, o Outcome, err error) {
+// ofWays are what is assumed of the usual way.
+var ofWays = []AssumptionKind{Converted, EvaluatesHalf, SamplesFull}
+
+// tryWay is try for one of the ways.
+func (in *Input) tryWay(ctx context.Context, changes []Change, a *Answer, how way) (d *draft, all []Applied, o Outcome, err error) {
 	d, all, err = amend(ctx, in.run(), in.Program, changes, how)
 	if err != nil {
 		return nil, nil, o, err
@@ -263,8 +271,9 @@ func (in *Input) replay(ctx context.Context, p *whatif.Program, a *Answer) (o Ou
 }
 
 // amend makes changes in the order of Kinds.
-func amend(ctx context.Context, r *run, p *whatif.Program, changes []Change, how loading) (*draft, []Applied, error) {
+func amend(ctx context.Context, r *run, p *whatif.Program, changes []Change, how way) (*draft, []Applied, error) {
 	d := newDraft(r, p)
+	d.way = how
 	changes = slices.Clone(changes)
 	sorting.Stable(changes, func(a, b Change) int {
 		return slices.Index(Kinds(), a.Kind) - slices.Index(Kinds(), b.Kind)
@@ -295,7 +304,7 @@ func amend(ctx context.Context, r *run, p *whatif.Program, changes []Change, how
 		at := slices.Index(all[i].Assumptions, Assumption{Kind: Converted})
 		switch {
 		case at < 0:
-		case how == in16:
+		case how == unusual:
 			all[i].Assumptions[at].Kind = Loaded16
 		default:
 			d.convertParameters()

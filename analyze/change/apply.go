@@ -37,7 +37,7 @@ type Applied struct {
 	stays      int64 // kept in one pass, that may go
 	recast     int64 // what losses may have in 32 bits all the same
 	uncast     int64 // what losses may not have
-	loaded     int64 // reserved peak where the model is loaded in the other way, 0 for no such
+	other      int64 // reserved peak where the program does it in the other way, see way, 0 for no such
 	module     int64 // what the module keeps for backward that keeps most
 	quotient   int64 // what Adam makes besides, where it steps with foreach=False
 
@@ -81,6 +81,8 @@ const (
 	Autocast       AssumptionKind = "autocast"        // activations of 16 bits are those of torch.autocast
 	PythonAlone    AssumptionKind = "python_alone"    // C++ was not recorded, and what the program computes itself is guessed
 	Accelerated    AssumptionKind = "accelerated"     // accelerate runs the model alone so, and what it gives goes over to 32 bits
+	EvaluatesHalf  AssumptionKind = "evaluates_16"    // evaluations run under torch.autocast, too
+	SamplesFull    AssumptionKind = "samples_32"      // what a program samples is made outside of it
 	Casts          AssumptionKind = "casts"           // what is known to compute in 32 bits does so, in copies
 	CastsLoss      AssumptionKind = "casts_loss"      // so does a cross entropy of what comes of tokens
 	CastsCapped    AssumptionKind = "casts_capped"    // the program makes 32 bits of logits that it caps
@@ -230,15 +232,17 @@ func (d *draft) applyType(c *Change, a *Applied, refuse refusal) error {
 	a.assume(Elements32)
 	saved := slices.Contains(c.of, category.AutogradSaved)
 	half, capped := map[int32]bool{}, int64(0) // under autocast
+	var evaluated evaluated
 	if saved && !c.converts() && slices.Contains(c.of, category.Activation) {
-		half, a.uncast, capped = d.autocast()
+		evaluated = d.evaluated()
+		half, a.uncast, capped = d.autocast(evaluated.wide)
 	}
 	switch {
 	case len(half) > 0:
 		d.narrow(func(row int32) bool {
 			use, _ := d.uses.Of(row)
 			own := use == category.Activation || use == category.AutogradSaved || d.phase(row) == inBackward && !d.gradient(row)
-			return half[row] || of(row) && !(own && d.passOf(d.t.Lives[row].Born) != nil)
+			return half[row] || of(row) && !evaluated.wide[row] && !(own && d.passOf(d.t.Lives[row].Born) != nil)
 		}, a)
 		d.flash(func(row int32) bool { return half[row] })
 		a.assume(Autocast)
@@ -248,6 +252,7 @@ func (d *draft) applyType(c *Change, a *Applied, refuse refusal) error {
 		if d.accelerates {
 			a.assume(Accelerated)
 		}
+		a.assume(evaluated.assumptions...)
 		if a.uncast = max(a.uncast, capped); capped > 0 {
 			a.assume(CastsCapped)
 		}

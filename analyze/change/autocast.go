@@ -16,8 +16,9 @@ import (
 // all else takes the larger type of what it is given. Of what the program computes itself, a power or an exponential is not known.
 
 // autocast has passes compute as under torch.autocast, and gives the rows that have 16 bits then, and how many bytes less a pass may
-// need, where functions with a backward of their own make 16 bits too, or where it does not make 32 of logits that it caps.
-func (d *draft) autocast() (narrow map[int32]bool, unsure, capped int64) {
+// need, where functions with a backward of their own make 16 bits too, or where it does not make 32 of logits that it caps. Some rows, of
+// evaluations, keep 32.
+func (d *draft) autocast(wider map[int32]bool) (narrow map[int32]bool, unsure, capped int64) {
 	const large = 64 << 10 // bytes
 	var matrices []int32
 	for row := range d.rows() {
@@ -43,6 +44,7 @@ func (d *draft) autocast() (narrow map[int32]bool, unsure, capped int64) {
 		x.addUps()
 		x.findPiled()
 		m, once := x.modelOf(), x.rowsOnce()
+		maps.Copy(once, wider)
 		if x.outside = once; m != nil {
 			x.outside = x.rowsOutside(m)
 		}

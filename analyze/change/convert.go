@@ -62,7 +62,7 @@ func (d *draft) convert(all bool) *conversion {
 func (d *draft) under(weights16 bool) map[int32]bool {
 	other := newDraft(d.run, d.p)
 	other.underAutocast, other.weights16 = true, weights16
-	narrow, _, _ := other.autocast()
+	narrow, _, _ := other.autocast(nil)
 	return narrow
 }
 

@@ -409,6 +409,9 @@ func (r *run) findOften() {
 				}
 			}
 		}
+		if last == 0 {
+			continue // it trains nothing, as what comes behind the last step
+		}
 		all[last]++
 		for around := range calls {
 			in[turn{last, around}]++

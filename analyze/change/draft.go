@@ -15,6 +15,7 @@ type draft struct {
 	drop    []bool          // by row, not asked for
 	ends    []int32         // by row, see whatif.Edits
 	added   []extra
+	way     way
 	settled map[int32]bool // rows whose types a change has settled
 
 	underAutocast bool // it was recorded so, see convert

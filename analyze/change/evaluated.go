@@ -1,8 +1,11 @@
 package change
 
 import (
+	"maps"
 	"slices"
 
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -173,4 +176,104 @@ func (x *autocast) undropped(dropped int32, now map[int32]int32) (row int32, ok 
 		}
 	}
 	return -1, false
+}
+
+// evaluated is what modules make beside training where that runs under torch.autocast.
+type evaluated struct {
+	wide        map[int32]bool // rows that keep 32 bits
+	assumptions []AssumptionKind
+}
+
+// evaluated finds what a program makes by calls of modules that it trains by none, between its steps or behind them. No recording in 32
+// bits tells whether that is under torch.autocast: most evaluate as they train, and sample, or generate, outside of it. Unusually all keep
+// 32 bits or, where nothing is evaluated, none. What accelerate runs is under it whoever calls it.
+func (d *draft) evaluated() (e evaluated) {
+	e.wide = map[int32]bool{}
+	if d.accelerates {
+		return e
+	}
+	judged, sampled := d.besideTraining()
+	if len(judged) > 0 {
+		e.assumptions = append(e.assumptions, EvaluatesHalf)
+	}
+	if len(sampled) > 0 {
+		e.assumptions = append(e.assumptions, SamplesFull)
+	}
+	if d.way == unusual {
+		maps.Copy(e.wide, judged)
+	}
+	if d.way == usual || len(judged) > 0 {
+		maps.Copy(e.wide, sampled)
+	}
+	return e
+}
+
+// besideTraining are the rows that modules make in calls by the program itself that no pass trains, and what comes of them until others are
+// called, in few of the passes, as a teacher is called in most: those of an evaluation, which gets a batch of its own or has a loss before
+// the program trains again, and others. Where the same statement calls what is trained, that is under torch.autocast, and so are modules
+// that another package calls, as trainers do.
+func (r *run) besideTraining() (judged, sampled map[int32]bool) {
+	trains, callers := r.trainingCalls()
+	judged, sampled = map[int32]bool{}, map[int32]bool{}
+	var now between
+	over := func() {
+		of := sampled
+		if now.judges {
+			of = judged
+		}
+		for _, row := range now.rows {
+			of[row] = true
+		}
+		now = between{}
+	}
+	for row := int32(r.warm); int(row) < len(r.t.Lives); row++ {
+		code := r.code(row)
+		around, caller := r.around[code], r.ownFrame(r.outside(r.stack(code)))
+		switch {
+		case r.phase(row) != inProgram || trains[around]:
+			over()
+			continue
+		case r.is(row, category.Input):
+			now.given = r.functions[r.ownFrame(r.stack(code))]
+		case around != 0:
+			now.calls = !r.often[around] && !callers[caller] && !r.inLibrary(code)
+		}
+		if now.calls {
+			now.rows = append(now.rows, row)
+			now.judges = now.judges || r.inLoss(row) || now.given != 0 && now.given == r.functions[caller]
+		}
+	}
+	over()
+	return judged, sampled
+}
+
+// between is what a program makes from where it trains to where it does so again.
+type between struct {
+	rows   []int32
+	given  int32 // the function that was given a batch last, 0 for none
+	calls  bool  // such modules were called last
+	judges bool
+}
+
+// trainingCalls are the calls of modules that a pass trains, by the number of the frames around, and the statements that make them.
+func (r *run) trainingCalls() (trains map[int32]bool, callers map[snapshot.FrameID]bool) {
+	trains, callers = map[int32]bool{}, map[snapshot.FrameID]bool{}
+	for i := range r.passes {
+		for _, row := range r.savedRows(&r.passes[i]) {
+			code := r.code(row)
+			if around := r.around[code]; around != 0 && r.phase(row) == inProgram && !trains[around] {
+				trains[around], callers[r.ownFrame(r.outside(r.stack(code)))] = true, true
+			}
+		}
+	}
+	return trains, callers
+}
+
+// ownFrame is the innermost frame of some that is not of torch or Python, 0 for none.
+func (r *run) ownFrame(some []snapshot.FrameID) snapshot.FrameID {
+	k := slices.IndexFunc(some, func(id snapshot.FrameID) bool { return !frames.Of(r.s, id).IsLibrary() })
+	if k < 0 {
+		return 0
+	}
+	return some[k]
 }

@@ -44,6 +44,19 @@ func TestEvaluations(t *testing.T) {
 	}
 }
 
+// TestEvaluatedTypes holds that what is taken for granted of the types of evaluations and samples is said, and that bounds are for both.
+func TestEvaluatedTypes(t *testing.T) {
+	for name, want := range map[string]change.AssumptionKind{
+		"nanogpt_eval_amp": change.EvaluatesHalf, "gan_samples_amp": change.SamplesFull,
+	} {
+		a := ask(t, input(t, lab+name+".pickle.xz"), "dtype=bf16:activations")
+		is := func(d change.Doubt) bool { return d.Kind == change.Otherwise }
+		if !slices.Contains(a.Changes[0].Assumptions, change.Assumption{Kind: want}) || !slices.ContainsFunc(a.Doubts, is) {
+			t.Errorf("%s: %+v, %+v", name, a.Changes[0].Assumptions, a.Doubts)
+		}
+	}
+}
+
 // withoutGradients are the candidates that leave gradients out.
 func withoutGradients(in *change.Input) (texts []string) {
 	for _, c := range in.Candidates() {

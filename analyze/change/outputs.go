@@ -76,15 +76,15 @@ func (x *autocast) rowsOnce() map[int32]bool {
 		}
 	}
 	if stays*part < most || stays == 0 {
-		return nil
+		return map[int32]bool{}
 	}
 	return out
 }
 
 // inLibrary reports whether another package calls the modules that allocate, as trainers do.
-func (x *autocast) inLibrary(id snapshot.StackID) bool {
-	return slices.ContainsFunc(x.draft.outside(x.stack(id)), func(id snapshot.FrameID) bool {
-		return frames.Of(x.s, id).Origin() == frames.Other
+func (r *run) inLibrary(id snapshot.StackID) bool {
+	return slices.ContainsFunc(r.outside(r.stack(id)), func(id snapshot.FrameID) bool {
+		return frames.Of(r.s, id).Origin() == frames.Other
 	})
 }
 

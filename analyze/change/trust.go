@@ -205,7 +205,7 @@ func (a *Answer) doubt(d *draft) (jumps bool) {
 			}
 			a.Doubts = append(a.Doubts, v)
 		}
-		ways := []int64{peak, cmp.Or(c.sooner.peak, peak), cmp.Or(c.later.peak, peak), cmp.Or(c.loaded, peak)}
+		ways := []int64{peak, cmp.Or(c.sooner.peak, peak), cmp.Or(c.later.peak, peak), cmp.Or(c.other, peak)}
 		if least, most := slices.Min(ways), slices.Max(ways); least < most {
 			a.Doubts = append(a.Doubts, Doubt{Kind: Otherwise, Change: c.Change, below: sure + share(peak-least, peak),
 				above: sure + share(most-peak, peak)})
