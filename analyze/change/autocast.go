@@ -21,9 +21,11 @@ import (
 func (d *draft) autocast(wider map[int32]bool) (narrow map[int32]bool, unsure, capped int64) {
 	const large = 64 << 10 // bytes
 	var matrices []int32
+	sizes := map[int64]int{} // of these
 	for row := range d.rows() {
 		if d.t.Lives[row].Requested >= large && d.is(row, category.Parameter) {
 			matrices = append(matrices, row)
+			sizes[d.t.Lives[row].Requested]++
 		}
 	}
 	narrow = map[int32]bool{}
@@ -38,7 +40,7 @@ func (d *draft) autocast(wider map[int32]bool) (narrow map[int32]bool, unsure, c
 	for i := range d.passes {
 		p := &d.passes[i]
 		x := autocast{draft: d, pass: p, forward: d.results(p), narrow: narrow, wide: map[int32]bool{}, normed: map[int32]bool{},
-			powered: map[int32]bool{}, own: own, casts: map[int32]bool{}, matrices: matrices, needs: d.savedRows(p),
+			powered: map[int32]bool{}, own: own, casts: map[int32]bool{}, matrices: matrices, ofSize: sizes, needs: d.savedRows(p),
 			weights: weights, weighed: weighed, given: given,
 			sums: map[int32]int32{}, summed: map[int32][]int32{}, ownNorms: d.norms(p)}
 		x.addUps()
@@ -214,6 +216,7 @@ type autocast struct {
 	own          map[int32]bool // results that operations save themselves, of all passes
 	casts        map[int32]bool // gradients that go over to another type, and whether that is the wider one
 	matrices     []int32        // large parameters
+	ofSize       map[int64]int  // how many of these there are of a size
 	weights      map[int64]int  // by size, how many gradients of parameters a pass makes at most
 	needs        []int32        // what backward needs, see savedRows
 	widened      []widened      // see copyWidened
@@ -258,7 +261,7 @@ func (x *autocast) types() {
 	begun := !slices.ContainsFunc(x.forward, func(row int32) bool { return x.around[x.t.Lives[row].Stack] != 0 })
 	stream := map[int64]bool{} // by size, whether what a norm is given has 16 bits
 	latest := map[int64]bool{} // by size, whether the last result has 16 bits
-	works := x.productsWork()
+	works, leads := x.productsWork(), x.leadToProducts()
 	powers := x.powers()
 	for at, row := range x.forward {
 		if x.wide[row] || x.outside[row] || x.masks(row) {
@@ -329,7 +332,7 @@ func (x *autocast) types() {
 			}
 		case !x.isProduct(row) && x.takesWide(row), other && x.takesTwo(row):
 			half = false
-		case other && (of == frames.Contracts || begun && x.leadsToProduct(at)), x.isProduct(row): // by the program itself
+		case other && (of == frames.Contracts || begun && leads[at]), x.isProduct(row): // by the program itself
 			half = true
 			x.products = append(x.products, product16{row: row, doubtful: works && !x.isProduct(row)})
 		case x.scores(last) && x.savesOwn(row) && !x.saved(x.pass, last) && !x.forProduct(row): // a softmax
@@ -561,6 +564,12 @@ func (x *autocast) looksUp(at int) bool {
 	return x.madeByTorch(next, "embedding") && !frames.Of(x.s, x.stack(x.code(row))[0]).IsLibrary() && n > 0 && all >= least*n && all%n == 0
 }
 
+// mayBePower reports whether a row is of a power, as far as C++ tells.
+func (x *autocast) mayBePower(row int32) bool {
+	name := x.operator(row).Name
+	return name == "" || name == "pow"
+}
+
 // powers finds GELUs that programs write by hand, with a power of three, by the operations that their one statement makes: it gives
 // the place of a row among them, from 1 on. The first is half of what they are given, the next a power, which computes in 32 bits, in
 // a copy that it keeps, and all behind that has 32 bits too.
@@ -575,7 +584,7 @@ func (x *autocast) powers() map[int32]int {
 		for to < len(x.forward) && alike(x.forward[to]) {
 			to++
 		}
-		if to-from >= least && !frames.Of(x.s, x.stack(x.code(first))[0]).IsLibrary() {
+		if to-from >= least && !frames.Of(x.s, x.stack(x.code(first))[0]).IsLibrary() && x.mayBePower(x.forward[from+1]) {
 			for k, row := range x.forward[from:to] {
 				out[row] = k + 1
 			}
@@ -684,83 +693,6 @@ func (x *autocast) savesOwn(row int32) bool {
 func (x *autocast) scores(row int32) bool {
 	n := len(x.products)
 	return n > 0 && !x.products[n-1].weighs && x.t.Lives[x.products[n-1].row].Requested == x.t.Lives[row].Requested
-}
-
-// leadsToProduct reports whether a result at a place of those on the way to the pass, or one that the same code makes next, is of a
-// product: it is given copies in its order of elements first.
-func (x *autocast) leadsToProduct(at int) bool {
-	for _, row := range x.forward[at:] {
-		if x.code(row) != x.code(x.forward[at]) {
-			break
-		}
-		if x.multiplies(row) {
-			return true
-		}
-	}
-	return false
-}
-
-// multiplies reports whether the node of a product may go back through a row: one that lets go of something made before, with nothing of
-// the row's size between, and of a gradient of that size at once, as a product keeps what it multiplies. What has the row's size itself
-// the same statement made for the product, or the node lets go of the row with it, as attention keeps its result, too.
-func (x *autocast) multiplies(row int32) bool {
-	n := x.t.Lives[row].Requested
-	for of := row - 1; of >= max(row-nearBy, x.pass.reach); of-- {
-		_, needed := slices.BinarySearch(x.needs, of)
-		last := x.lastBefore(x.end(of))
-		if x.t.Lives[of].Requested == n && x.phase(of) == inProgram {
-			return needed && (x.code(of) == x.code(row) && x.takesGradient(last, n) ||
-				x.saved(x.pass, row) && x.lastBefore(x.end(row)) == last)
-		}
-		if needed && x.takesGradient(last, n) {
-			return true
-		}
-	}
-	return false
-}
-
-// takesGradient reports whether the node of a backward pass that makes a row last lets go of a gradient of a size, in bytes.
-func (x *autocast) takesGradient(last int32, n int64) bool {
-	for of := range x.goneBehind(last) {
-		if x.t.Lives[of].Requested == n && x.phase(of) == inBackward {
-			return true
-		}
-	}
-	return false
-}
-
-// isProduct reports whether a workspace is asked for next.
-func (x *autocast) isProduct(row int32) bool {
-	return int(row)+1 < len(x.t.Lives) && (x.scratch(row+1) || x.is(row+1, category.Workspace))
-}
-
-// productsWork reports whether all layers that are products of matrices ask for workspaces, as later torch has them for each call, so that
-// what the program multiplies itself does, too.
-func (x *autocast) productsWork() bool {
-	found := false
-	for _, row := range x.forward {
-		if of, name := x.precision(row); of != frames.Weighs || name != "forward" || x.convolves(row) {
-			continue
-		}
-		if found = true; !x.isProduct(row) {
-			return false
-		}
-	}
-	return found
-}
-
-// forProduct reports whether a product is made behind a row by its code, as one that copies what it is given.
-func (x *autocast) forProduct(row int32) bool {
-	k, _ := slices.BinarySearch(x.forward, row)
-	for _, next := range x.forward[k+1:] {
-		if x.code(next) != x.code(row) {
-			break
-		}
-		if x.isProduct(next) {
-			return true
-		}
-	}
-	return false
 }
 
 // results are those of operations on the way to a pass.

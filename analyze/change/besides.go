@@ -155,7 +155,7 @@ func (d *draft) keptBeforeSoftmax(call []int32, out map[int32]bool) {
 		if !d.outlasts(row) {
 			continue
 		}
-		softens := d.isSoftmax(row) || d.madeByTorch(row, "cross_entropy")
+		softens := d.isSoftmax(row) || d.isCrossEntropy(d.stack(d.code(row)), 0)
 		if softens && before >= 0 && d.resultOfProduct(before) && d.byProgram(before) && d.end(before) < d.end(row) {
 			out[before] = true
 		}

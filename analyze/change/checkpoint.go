@@ -430,24 +430,33 @@ func (d *draft) cachedCopies() map[int32]bool {
 	return copies
 }
 
-// biases are, of copies of weights that torch.autocast keeps, those of biases, in the order in which they go: a product copies its bias
-// before its weight, and no graph keeps that, so that it goes as torch.autocast is over.
-func (d *draft) biases(copies map[int32]bool) (out []int32) {
+// biases are, of copies of weights that torch.autocast keeps, those of biases, by the number of the frames around a model's call and in the
+// order in which they go: a product copies its bias before its weight, and no graph keeps that, so that it goes as torch.autocast is over.
+func (d *draft) biases(copies map[int32]bool) map[int32][]int32 {
+	out := map[int32][]int32{}
 	for row := range copies {
 		if copies[row+1] && d.sizes[row] < d.sizes[row+1] && d.operation(row) == d.operation(row+1) {
-			out = append(out, row)
+			around := d.around[d.code(row)]
+			out[around] = append(out[around], row)
 		}
 	}
-	sorting.By(out, func(a, b int32) int { return cmp.Or(cmp.Compare(d.end(a), d.end(b)), cmp.Compare(a, b)) })
+	for _, rows := range out {
+		sorting.By(rows, func(a, b int32) int { return cmp.Or(cmp.Compare(d.end(a), d.end(b)), cmp.Compare(a, b)) })
+	}
 	return out
 }
 
-// autocastOver is the event after which torch.autocast is over, under which a row is made: with the function that it wraps, as biases tell,
-// or, without such, with the call of the model.
-func (d *draft) autocastOver(row int32, biases []int32) int32 {
+// autocastOver is the event after which torch.autocast is over, under which a module makes a row: with the function that it wraps, as
+// biases of the same calls tell, or, without such, with the call, which is a guess; -1 outside of modules.
+func (d *draft) autocastOver(row int32, all map[int32][]int32) int32 {
 	if over := d.decorated(row); over >= 0 {
 		return over
 	}
+	around := d.around[d.code(row)]
+	if around == 0 {
+		return -1
+	}
+	biases := all[around]
 	i, _ := slices.BinarySearchFunc(biases, d.t.Lives[row].Born, func(of, event int32) int { return cmp.Compare(d.end(of), event+1) })
 	if i < len(biases) {
 		return d.end(biases[i])

@@ -151,17 +151,12 @@ func (x *autocast) typesLike(like map[int32]int32) {
 	}
 }
 
-// hasTwin reports whether another network has the weights of a gradient's size that is not trained, as a teacher or a target that follows:
-// a call that nothing goes back through is taken for one of that, of whose weights torch.autocast keeps no copies.
+// hasTwin reports whether another network has weights of a gradient's size that is not trained, as a teacher or a target that follows: it
+// has as many of that size. A call that nothing goes back through is taken for one of that, of whose weights torch.autocast keeps no
+// copies.
 func (x *autocast) hasTwin(gradient int32) bool {
 	n := x.t.Lives[gradient].Requested
-	parameters := 0
-	for _, row := range x.matrices {
-		if x.t.Lives[row].Requested == n {
-			parameters++
-		}
-	}
-	return x.weights[n] > 0 && parameters >= 2*x.weights[n]
+	return x.weights[n] > 0 && x.ofSize[n] >= 2*x.weights[n]
 }
 
 // isDropout reports whether a row is made by torch's dropout, which makes nothing in an evaluation.

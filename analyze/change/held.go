@@ -236,17 +236,18 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 		if cached[row] {
 			end = max(end, min(d.autocastOver(row, biases), d.last(row)-1))
 		}
+		sooner := end
 		if holder > depth && holder == d.caller(own, len(d.outside(own))) {
-			if over := d.boundUntil(row, own, holder); over > end {
-				e.mayEnd(row, min(over, d.last(row)-1), end)
-				end = min(over, d.last(row)-1)
-			}
+			end = max(end, min(d.boundUntil(row, own, holder), d.last(row)-1))
 		}
 		within := holder > depth || holder == depth && d.readAt(row, d.stack(d.code(row)), depth, true).into >= 0
 		was := d.last(row)
 		if within && d.until(row, end) {
 			e.count(d.run, row)
 			gone[row] = true
+			if sooner < end {
+				e.mayEnd(row, end, sooner)
+			}
 			// A list may have them, too: what the code makes itself, or what blocks give and its caller makes something of that size of.
 			of := others[made{d.maker(own[at:]), d.t.Lives[row].Requested}]
 			next, _ := slices.BinarySearch(of, end)
@@ -455,7 +456,7 @@ func (d *draft) nearBorder(p *pass, border []int32) (out []int32) {
 	from := d.lastBefore(p.begin) + 1 // behind the last gradient of a parameter
 	for _, at := range border {
 		for row := at - 1; row >= max(from, at-longNode); row-- {
-			if d.gradient(row) {
+			if d.gradient(row) || d.end(row) > p.last {
 				from = row + 1
 				break
 			}

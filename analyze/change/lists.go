@@ -201,13 +201,17 @@ func (d *draft) together(lists []keeper) []keeper {
 // ofTurns are the turns of a function's code, each of which calls one module of each of some lists, as blocks that nothing else tells
 // from one loop, or several of some, in loops of its own; nil where they do not take turns.
 func (d *draft) ofTurns(lists []keeper) *keeper {
-	if len(lists) < 2 || lists[0].most < 2 {
+	if len(lists) < 2 {
 		return nil
 	}
-	out := lists[0]
-	for _, k := range lists[1:] {
+	out := slices.MinFunc(lists, func(a, b keeper) int { return a.most - b.most })
+	if out.most < 2 {
+		return nil
+	}
+	out.saved = 0
+	for _, k := range lists {
 		times := k.most / out.most
-		if k.list != out.list || times == 0 || len(k.calls) != times*len(out.calls) || !d.inOneCall(k.around, out.around) {
+		if k.list != out.list || len(k.calls) != times*len(out.calls) || !d.inOneCall(k.around, out.around) {
 			return nil
 		}
 		out.saved += k.saved

@@ -368,7 +368,7 @@ func (d *draft) comesAgain(g *group) bool {
 // products: they are one, whose copies it keeps (aten/src/ATen/autocast_mode.cpp: cached_cast). A gradient is then made of that of its
 // copy, to which the calls have added theirs.
 func (d *draft) copiesOnce(g *group) bool {
-	products := 0 // of the first, at least as many as another's
+	products := 0 // the most of one so far, as copies are told by fewer than all in some
 	for i := range g.calls {
 		c, of := &g.calls[i], 0
 		if c.pass != g.calls[0].pass {

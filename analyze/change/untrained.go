@@ -1,6 +1,7 @@
 package change
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/snapana/snapana/snapshot"
@@ -43,24 +44,31 @@ func (d *draft) passOver(e *Applied) {
 	}
 }
 
-// goneGradients says by requested size which gradients of a pass are dropped, in the order of parameters; nil where none is.
+// goneGradients says by requested size which gradients are dropped in all passes that make some of that size, in the order of parameters;
+// nothing of sizes of which none is, or of which passes make other numbers, as those of two networks do.
 func (d *draft) goneGradients() map[int64][]bool {
+	out, unclear := map[int64][]bool{}, map[int64]bool{}
 	for i := range d.passes {
-		p, all, some := &d.passes[i], map[int64][]bool{}, false
+		p, all := &d.passes[i], map[int64][]bool{}
 		for row := p.rows.to - 1; row >= p.rows.from; row-- {
 			if d.gradient(row) {
 				all[d.sizes[row]] = append(all[d.sizes[row]], d.drop[row])
-				some = some || d.drop[row]
 			}
 		}
-		if some {
-			for n, of := range all {
-				if !slices.Contains(of, true) {
-					delete(all, n)
+		for n, of := range all {
+			before, ok := out[n]
+			switch {
+			case !ok:
+				out[n] = of
+			case len(before) != len(of):
+				unclear[n] = true
+			default:
+				for k := range before {
+					before[k] = before[k] && of[k]
 				}
 			}
-			return all
 		}
 	}
-	return nil
+	maps.DeleteFunc(out, func(n int64, of []bool) bool { return unclear[n] || !slices.Contains(of, true) })
+	return out
 }

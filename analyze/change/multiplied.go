@@ -1,0 +1,102 @@
+package change
+
+import (
+	"slices"
+
+	"github.com/snapana/snapana/analyze/category"
+	"github.com/snapana/snapana/analyze/frames"
+)
+
+// What a program multiplies itself has no frame of torch's that says so. Two things tell a product from what is computed element by
+// element, or summed up: the workspace that it asks for, and its node, which lets go of what it multiplied.
+
+// isProduct reports whether a workspace is asked for next.
+func (x *autocast) isProduct(row int32) bool {
+	return int(row)+1 < len(x.t.Lives) && (x.scratch(row+1) || x.is(row+1, category.Workspace))
+}
+
+// productsWork reports whether all layers that are products of matrices ask for workspaces, as later torch has them for each call, so that
+// what the program multiplies itself does, too.
+func (x *autocast) productsWork() bool {
+	found := false
+	for _, row := range x.forward {
+		if of, name := x.precision(row); of != frames.Weighs || name != "forward" || x.convolves(row) {
+			continue
+		}
+		if found = true; !x.isProduct(row) {
+			return false
+		}
+	}
+	return found
+}
+
+// forProduct reports whether a product is made behind a row by its code, as one that copies what it is given.
+func (x *autocast) forProduct(row int32) bool {
+	k, _ := slices.BinarySearch(x.forward, row)
+	for _, next := range x.forward[k+1:] {
+		if x.code(next) != x.code(row) {
+			break
+		}
+		if x.isProduct(next) {
+			return true
+		}
+	}
+	return false
+}
+
+// leadToProducts says of the results on the way to the pass whether each, or one that the same code makes next, is of a product by what its
+// node lets go of: it is given copies in its order of elements first.
+func (x *autocast) leadToProducts() []bool {
+	first := x.pass.reach
+	needed := make([]bool, max(x.pass.rows.to-first, 0)) // by row, from the first on
+	for _, row := range x.needs {
+		if row >= first && row < x.pass.rows.to {
+			needed[row-first] = true
+		}
+	}
+	out := make([]bool, len(x.forward))
+	for at, row := range slices.Backward(x.forward) {
+		next := at + 1
+		out[at] = next < len(x.forward) && out[next] && x.code(x.forward[next]) == x.code(row) || x.multiplies(row, needed)
+	}
+	return out
+}
+
+// multiplies reports whether the node of a product may go back through a row: one that lets go of something made before, with nothing of
+// the row's size between, and of a gradient of that size at once, as a product keeps what it multiplies. What has the row's size itself
+// the same statement made for the product, or the node lets go of the row with it, as attention keeps its result, too.
+func (x *autocast) multiplies(row int32, needed []bool) bool {
+	n := x.t.Lives[row].Requested
+	for of := row - 1; of >= max(row-nearBy, x.pass.reach); of-- {
+		same, is := x.t.Lives[of].Requested == n && x.phase(of) == inProgram, needed[of-x.pass.reach]
+		switch {
+		case !is && same:
+			return false
+		case !is:
+			continue
+		}
+		last := x.lastBefore(x.end(of))
+		takes := (!same || x.code(of) == x.code(row)) && x.takesGradient(last, n)
+		if same {
+			return takes || x.saved(x.pass, row) && x.lastBefore(x.end(row)) == last
+		}
+		if takes {
+			return true
+		}
+	}
+	return false
+}
+
+// takesGradient reports whether the node of a backward pass that makes a row last lets go of a gradient of a size, in bytes.
+func (x *autocast) takesGradient(last int32, n int64) bool {
+	const soon = 64 // events
+	for of := range x.goneBehind(last) {
+		if x.end(of) > x.t.Lives[last].Born+soon {
+			break
+		}
+		if x.t.Lives[of].Requested == n && x.phase(of) == inBackward {
+			return true
+		}
+	}
+	return false
+}
