@@ -97,7 +97,7 @@ func (x *autocast) castCrossEntropies() (capped int64) {
 			capped = max(capped, x.sizes[row])
 			continue
 		}
-		if given := x.givenWide(row); given >= 0 {
+		if given := x.wideBefore(row); given >= 0 {
 			x.wide[row], x.wide[given] = true, true
 			for _, grad := range x.gradientsOf(p, row) {
 				x.wide[grad] = true
@@ -310,7 +310,7 @@ func (x *autocast) types() {
 			half = half && powers[row] == 1
 		case !other && x.narrow[last] && x.isPower(row, last):
 			half, x.widened = false, append(x.widened, widened{last, row})
-		case of != frames.Contracts && (frames.Of(x.s, code).IsLibrary() || x.rearranges(code)): // it takes what it is given
+		case of != frames.Contracts && (frames.Of(x.s, code).IsLibrary() || frames.Rearranges(x.file(code))): // it takes what it is given
 			const aside = 8 // times smaller: what the program made last is something else
 			if was, seen := latest[size]; seen && x.t.Lives[last].Requested*aside < size {
 				half = was
@@ -347,11 +347,6 @@ func (x *autocast) types() {
 		}
 	}
 	x.products = slices.DeleteFunc(x.products, func(of product16) bool { return of.doubtful })
-}
-
-// rearranges reports whether a frame is of einops, whose functions move elements, or take means of them (einops/_backends.py).
-func (x *autocast) rearranges(id snapshot.FrameID) bool {
-	return strings.HasPrefix(x.file(id), "einops/")
 }
 
 // goOn has the pass go back through products that passes before left, as those of a generator are whose critic is
@@ -453,10 +448,10 @@ func (x *autocast) addsFixed(row, other int32) bool {
 	return false
 }
 
-// givenWide is what was made last before a row and is as large, where it has 32 bits: an operation of that precision made it, as one that
+// wideBefore is what was made last before a row and is as large, where it has 32 bits: an operation of that precision made it, as one that
 // interpolates logits, or it is the sum of a product and of something fixed, as C++ tells it, or a model of transformers makes it of
 // logits (final_logits_bias in transformers/models/bart/modeling_bart.py and others); -1 else.
-func (x *autocast) givenWide(row int32) int32 {
+func (x *autocast) wideBefore(row int32) int32 {
 	k, _ := slices.BinarySearch(x.forward, row)
 	if k < 1 || x.t.Lives[x.forward[k-1]].Requested != x.t.Lives[row].Requested {
 		return -1

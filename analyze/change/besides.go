@@ -108,8 +108,8 @@ func (d *draft) graphGone(call []int32) (last int32, most bool) {
 // lets go of its graph before its own memory (TensorImpl::release_resources in c10/core/TensorImpl.cpp), and an output of its loss, with
 // the graph, before its logits. A graph goes from there to what it began with.
 func (d *draft) keptLast(call []int32, out map[int32]bool) {
-	const several, few = 2, 8     // rows in all, and of a loss
-	graphs := map[int32][]int32{} // by the row that is allocated last before
+	const several, few, many = 2, 8, 16 // rows in all, of a loss, and in all where a loss is among them
+	graphs := map[int32][]int32{}       // by the row that is allocated last before
 	for _, row := range call {
 		at := d.lastBefore(d.end(row))
 		if at >= call[len(call)-1] && d.insides[d.t.Lives[row].Stack] != 0 && d.byProgram(row) {
@@ -119,7 +119,7 @@ func (d *draft) keptLast(call []int32, out map[int32]bool) {
 	for _, rows := range graphs {
 		last := slices.MaxFunc(rows, func(a, b int32) int { return cmp.Compare(d.end(a), d.end(b)) })
 		behind := len(rows) - 1 - slices.Index(rows, last)
-		if len(rows) > several && (behind == 0 || behind < few && len(rows) > several*few) {
+		if len(rows) > several && (behind == 0 || behind < few && len(rows) > many) {
 			out[last] = true
 		}
 	}

@@ -147,14 +147,15 @@ func (r *run) weightCopies(rows span, first int32) (copies map[int32]bool, sizes
 			sure[r.around[r.code(row)]]++
 		}
 	}
-	all := map[int64]bool{}
 	maps.DeleteFunc(copies, func(row int32, _ bool) bool {
 		around := r.around[r.code(row)]
-		few := with[around]*2 < products[around] || sure[around]*4 < products[around]
-		all[r.t.Lives[row].Requested] = all[r.t.Lives[row].Requested] || !few
-		return few
+		return with[around]*2 < products[around] || sure[around]*4 < products[around]
 	})
-	maps.DeleteFunc(sizes, func(n int64, _ bool) bool { return !all[n] })
+	left := map[int64]bool{}
+	for row := range copies {
+		left[r.t.Lives[row].Requested] = true
+	}
+	maps.DeleteFunc(sizes, func(n int64, _ bool) bool { return !left[n] })
 	return copies, sizes
 }
 

@@ -231,7 +231,7 @@ func (r *run) besideTraining() (judged, sampled map[int32]bool) {
 		case r.is(row, category.Input):
 			now.given = r.functions[r.ownFrame(r.stack(code))]
 		case around != 0:
-			now.calls = !r.often[around] && !callers[caller] && !r.inLibrary(code)
+			now.calls = !r.often[around] && !callers[caller] && !r.calledByPackage(code)
 		}
 		if now.calls {
 			now.rows = append(now.rows, row)

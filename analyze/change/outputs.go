@@ -62,10 +62,13 @@ func (x *autocast) rowsOutside(m *model) map[int32]bool {
 func (x *autocast) rowsOnce() map[int32]bool {
 	const part = 8
 	again, end := x.madeAgain(x.pass), x.passes[len(x.passes)-1].end
+	if again == nil {
+		return map[int32]bool{}
+	}
 	out, most, stays := map[int32]bool{}, int64(0), int64(0)
 	for _, row := range x.forward {
 		id, n := x.t.Lives[row].Stack, x.t.Lives[row].Requested
-		if again == nil || again[id] || x.inLibrary(id) {
+		if again[id] || x.calledByPackage(id) {
 			break
 		}
 		if out[row] = true; x.around[id] == 0 {
@@ -81,8 +84,8 @@ func (x *autocast) rowsOnce() map[int32]bool {
 	return out
 }
 
-// inLibrary reports whether another package calls the modules that allocate, as trainers do.
-func (r *run) inLibrary(id snapshot.StackID) bool {
+// calledByPackage reports whether another package calls the modules that allocate, as trainers do.
+func (r *run) calledByPackage(id snapshot.StackID) bool {
 	return slices.ContainsFunc(r.outside(r.stack(id)), func(id snapshot.FrameID) bool {
 		return frames.Of(r.s, id).Origin() == frames.Other
 	})

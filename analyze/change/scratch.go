@@ -176,7 +176,7 @@ func (r *run) sumAt(result int32, gpus []kernel.GPU) (g kernel.GPU, rows, column
 			continue
 		}
 		for _, on := range gpus {
-			if width := sums(on, m.Requested, l); width > 0 {
+			if width := sumWidth(on, m.Requested, l); width > 0 {
 				first, g, rows, columns = row, on, m.Requested/n, n/width
 				gpus = []kernel.GPU{on}
 				break
@@ -186,8 +186,8 @@ func (r *run) sumAt(result int32, gpus []kernel.GPU) (g kernel.GPU, rows, column
 	return g, rows, columns
 }
 
-// sums are the bytes of an element with which a device makes a sum of so many bytes, with partial results and semaphores, 0 for none.
-func sums(g kernel.GPU, bytes int64, sum []timeline.Life) int64 {
+// sumWidth is the bytes of an element with which a device sums up so many bytes with recorded partial results and semaphores, 0 for none.
+func sumWidth(g kernel.GPU, bytes int64, sum []timeline.Life) int64 {
 	n := sum[0].Requested
 	for _, width := range [...]int64{4, 2} {
 		if n%width != 0 {

@@ -29,6 +29,9 @@ func IsPower(name string) bool { return name == "wrapped" }
 // Interpolates reports whether a function of torch's interpolates what it is given, by its name (torch/nn/functional.py).
 func Interpolates(name string) bool { return containsAny(name, "interpolate", "upsample") }
 
+// Rearranges reports whether a file is of einops, whose functions move elements, or take means of them (einops/_backends.py).
+func Rearranges(file string) bool { return strings.HasPrefix(file, "einops/") }
+
 // TakesLogarithms reports whether a loss of torch's takes logarithms of probabilities, by its name (torch/nn/functional.py).
 func TakesLogarithms(name string) bool {
 	return name == "nll_loss" || name == "ctc_loss" || name == "kl_div"
