@@ -186,36 +186,41 @@ func (in *Input) answer(ctx context.Context) (*Answer, error) {
 }
 
 // try makes changes and replays what they come to, and what they do where the program does in the other way what it does not tell.
-// Parameters of 16 bits are replayed both ways: as converted on the device, but where that is what needs most, which who makes parameters
-// smaller avoids.
+// Parameters of 16 bits are taken to be converted on the device, but where that is what needs most, which who makes parameters smaller
+// avoids.
 func (in *Input) try(ctx context.Context, changes []Change, a *Answer) (d *draft, all []Applied, o Outcome, err error) {
-	d, all, o, err = in.tryWay(ctx, changes, a, usual)
-	i := slices.IndexFunc(all, func(c Applied) bool {
-		return slices.ContainsFunc(c.Assumptions, func(k Assumption) bool { return slices.Contains(ofWays, k.Kind) })
-	})
-	if err != nil || i < 0 {
-		return d, all, o, err
+	var how way
+	d, all, o, err = in.tryWay(ctx, changes, a, how)
+	assuming := func(kinds ...AssumptionKind) int { // the first change that assumes one of some, -1 for none
+		return slices.IndexFunc(all, func(c Applied) bool {
+			return slices.ContainsFunc(c.Assumptions, func(k Assumption) bool { return slices.Contains(kinds, k.Kind) })
+		})
 	}
-	other, others, less, err := in.tryWay(ctx, changes, a, unusual)
-	if err != nil {
-		return nil, nil, o, err
+	if i := assuming(Converted); err == nil && i >= 0 {
+		other, others, less, err := in.tryWay(ctx, changes, a, way{in16: true})
+		if err != nil {
+			return nil, nil, o, err
+		}
+		if share(o.AllocatedPeak-less.AllocatedPeak, o.AllocatedPeak) > sure {
+			how.in16 = true
+			d, all, o, less = other, others, less, o
+		}
+		all[i].other = less.ReservedPeak
 	}
-	loads := slices.Contains(all[i].Assumptions, Assumption{Kind: Converted})
-	if loads && share(o.AllocatedPeak-less.AllocatedPeak, o.AllocatedPeak) > sure {
-		d, all, o, less = other, others, less, o
+	if i := assuming(EvaluatesHalf, SamplesFull); err == nil && i >= 0 {
+		how.evaluates = true
+		_, _, other, err := in.tryWay(ctx, changes, a, how)
+		if err != nil {
+			return nil, nil, o, err
+		}
+		all[i].other = other.ReservedPeak
 	}
-	all[i].other = less.ReservedPeak
-	return d, all, o, nil
+	return d, all, o, err
 }
 
-// way is how a program does what no recording tells: a model whose parameters have 16 bits comes to the device with 32, to be converted
-// there, and unusually with these already; and it evaluates as evaluated says.
-type way bool
-
-const usual, unusual way = false, true
-
-// ofWays are what is assumed of the usual way.
-var ofWays = []AssumptionKind{Converted, EvaluatesHalf, SamplesFull}
+// way is how a program does what no recording tells: in16 has a model whose parameters have 16 bits then come to the device with these,
+// and not with 32 to be converted there, and evaluates the types of what it evaluates be the other ones, see evaluated.
+type way struct{ in16, evaluates bool }
 
 // tryWay is try for one of the ways.
 func (in *Input) tryWay(ctx context.Context, changes []Change, a *Answer, how way) (d *draft, all []Applied, o Outcome, err error) {
@@ -304,7 +309,7 @@ func amend(ctx context.Context, r *run, p *whatif.Program, changes []Change, how
 		at := slices.Index(all[i].Assumptions, Assumption{Kind: Converted})
 		switch {
 		case at < 0:
-		case how == unusual:
+		case how.in16:
 			all[i].Assumptions[at].Kind = Loaded16
 		default:
 			d.convertParameters()

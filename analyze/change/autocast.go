@@ -139,7 +139,7 @@ func (x *autocast) castCrossEntropies() (capped int64) {
 // laysOut reports whether a row is a copy that a cross entropy makes of logits which do not lie as the logarithms do that it makes before,
 // as those of classes in the second dimension, and lets go of at once (aten/src/ATen/native/cuda/SoftMax.cu: host_softmax).
 func (x *autocast) laysOut(row int32) bool {
-	return x.code(row) == x.code(row-1) && x.sizes[row] == x.sizes[row-1] && x.end(row) <= x.returned(row)
+	return int(row) < len(x.t.Lives) && x.code(row) == x.code(row-1) && x.sizes[row] == x.sizes[row-1] && x.end(row) <= x.returned(row)
 }
 
 // capped reports whether what a cross entropy is given that makes a row is the result of a product that the program caps, with a tanh

@@ -258,10 +258,8 @@ func (x *autocast) addendsOrCopied(row int32) []int32 {
 	if x.operator(row).Name != "new_empty_strided" {
 		return x.addends(row)
 	}
-	for of := range x.goneBehind(row) {
-		if x.t.Lives[of].Requested == x.t.Lives[row].Requested && x.phase(of) == inBackward {
-			return []int32{of}
-		}
+	if of := x.gradientBehind(row, x.t.Lives[row].Requested); of >= 0 {
+		return []int32{of}
 	}
 	return nil
 }

@@ -180,8 +180,8 @@ type evaluated struct {
 }
 
 // evaluated finds what a program makes by calls of modules that it trains by none, between its steps or behind them. No recording in 32
-// bits tells whether that is under torch.autocast: most evaluate as they train, and sample, or generate, outside of it. Unusually all keep
-// 32 bits or, where nothing is evaluated, none. What accelerate runs is under it whoever calls it.
+// bits tells whether that is under torch.autocast: most evaluate as they train, and sample, or generate, outside of it. In the other way
+// all keep 32 bits or, where nothing is evaluated, none. What accelerate runs is under it whoever calls it.
 func (d *draft) evaluated() (e evaluated) {
 	e.wide = map[int32]bool{}
 	if d.accelerates {
@@ -194,10 +194,10 @@ func (d *draft) evaluated() (e evaluated) {
 	if len(sampled) > 0 {
 		e.assumptions = append(e.assumptions, SamplesFull)
 	}
-	if d.way == unusual {
+	if d.way.evaluates {
 		maps.Copy(e.wide, judged)
 	}
-	if d.way == usual || len(judged) > 0 {
+	if !d.way.evaluates || len(judged) > 0 {
 		maps.Copy(e.wide, sampled)
 	}
 	return e

@@ -76,7 +76,7 @@ func (x *autocast) multiplies(row int32, needed []bool) bool {
 			continue
 		}
 		last := x.lastBefore(x.end(of))
-		takes := (!same || x.code(of) == x.code(row)) && x.takesGradient(last, n)
+		takes := (!same || x.code(of) == x.code(row)) && x.gradientBehind(last, n) >= 0
 		if same {
 			return takes || x.saved(x.pass, row) && x.lastBefore(x.end(row)) == last
 		}
@@ -87,16 +87,17 @@ func (x *autocast) multiplies(row int32, needed []bool) bool {
 	return false
 }
 
-// takesGradient reports whether the node of a backward pass that makes a row last lets go of a gradient of a size, in bytes.
-func (x *autocast) takesGradient(last int32, n int64) bool {
+// gradientBehind is the first of a size, in bytes, that the node of a backward pass which makes a row last lets go of, and that backward
+// made; -1 for none.
+func (r *run) gradientBehind(last int32, n int64) int32 {
 	const soon = 64 // events
-	for of := range x.goneBehind(last) {
-		if x.end(of) > x.t.Lives[last].Born+soon {
+	for of := range r.goneBehind(last) {
+		if r.end(of) > r.t.Lives[last].Born+soon {
 			break
 		}
-		if x.t.Lives[of].Requested == n && x.phase(of) == inBackward {
-			return true
+		if r.t.Lives[of].Requested == n && r.phase(of) == inBackward {
+			return of
 		}
 	}
-	return false
+	return -1
 }
