@@ -85,6 +85,7 @@ type guesser struct {
 	scratch, casts, pairs map[int64]bool
 	works                 map[work]int64 // of what libraries work in and goes with the value, how much does not
 	conv                  []bool         // by stack, of a convolution
+	evaluates             []evaluation   // by stack, nil for none
 	patch                 int64          // side of the patches of an image, 0 for none
 }
 
@@ -128,6 +129,9 @@ func newGuesser(m *model, v value) *guesser {
 	switch v {
 	case pixels:
 		g.findPatch()
+	case batch:
+		g.evaluates = m.evaluations()
+		g.findPairs()
 	default:
 		g.findPairs()
 	}
@@ -269,6 +273,13 @@ func (g *guesser) isCast(row int) bool {
 	return g.casts[g.Timeline.Lives[row].Requested] && g.mayCast(row)
 }
 
+func (g *guesser) evaluation(stack snapshot.StackID) evaluation {
+	if g.evaluates == nil {
+		return noEvaluation
+	}
+	return g.evaluates[stack]
+}
+
 // flows reports whether a request grows with the value, and whether that is certain.
 func (g *guesser) flows(row int) (grows, certain bool) {
 	l := &g.Timeline.Lives[row]
@@ -300,6 +311,8 @@ func (g *guesser) flows(row int) (grows, certain bool) {
 		return false, certain
 	}
 	switch phase := g.phase(l.Stack); {
+	case g.evaluation(l.Stack) == ownBatch:
+		return false, false
 	case phase == "optimizer":
 		return false, certain
 	case phase == "backward" && g.left[n] == 0 && (g.params[n] > 0 || g.casts[n] || g.scratch[n]):
@@ -309,7 +322,7 @@ func (g *guesser) flows(row int) (grows, certain bool) {
 		return false, false // scratch memory: for one item of a batch, or as large for all
 	case phase == "forward" && g.isCast(row):
 		return false, false
-	case g.params[n] > 0, g.params[2*n] > 0: // may be a gradient, or made of a parameter alone
+	case g.evaluation(l.Stack) == sameBatch, g.params[n] > 0, g.params[2*n] > 0: // may be a gradient, or made of a parameter alone
 		certain = false
 	}
 	const briefly = 8 // events that scratch memory of a kernel lives at most
