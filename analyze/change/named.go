@@ -355,7 +355,7 @@ func (d *draft) comesAgain(g *group) bool {
 		if d.gradient(row) && d.t.Lives[row].Born >= p.begin && weights[d.t.Lives[row].Requested] {
 			more--
 			all += d.sizes[row]
-			if _, ok := d.run.parts[row]; ok {
+			if _, ok := d.run.parts[row]; ok || len(d.addends(row)) > 1 {
 				more += 2
 				added += d.sizes[row]
 			}
@@ -529,6 +529,9 @@ const everyList = "*"
 // larger as a name says; all where nothing tells.
 func (d *draft) outstanding(kept []keeper, c *Change, names []string) []keeper {
 	const more = 3 // times as much
+	if d.ofOneLine(kept) && d.comesAgain(&kept[0].group) {
+		return kept // of one network that is called from several lines
+	}
 	if len(names) == 1 {
 		if kept = d.ofRival(kept, names[0]); len(kept) == 1 {
 			return kept
