@@ -472,6 +472,10 @@ func (d *draft) applyCheckpoint(c *Change, a *Applied, refuse refusal) error {
 			}
 		}
 		most := slices.MaxFunc(groups, func(a, b group) int { return cmp.Compare(a.most, b.most) })
+		if m.to >= most.most && len(groups) == 1 {
+			most = d.withFirst(most, m.to)
+			groups = []group{most}
+		}
 		if m.to >= most.most {
 			return refuse(TooFew, most.line, fmt.Sprint(most.most))
 		}

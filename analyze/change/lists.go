@@ -400,6 +400,26 @@ func (r *run) withOthers(list group, name string) group {
 	return list
 }
 
+// withFirst adds to a list that a name numbers beyond its end the modules of its class which the same function calls before, from lines of
+// their own, as the first of a list whose others it goes over. It is the list alone where these are not enough.
+func (d *draft) withFirst(list group, to int) group {
+	at := d.lineOfModule(list.around)
+	function, outside := d.functions[list.around[at]], list.around[at+1:]
+	var first []instance
+	for _, other := range d.modules(false, func(stack []snapshot.FrameID, depth int) bool {
+		return slices.Equal(stack[depth+1:], outside) && d.functions[stack[depth]] == function && stack[depth] != list.around[at]
+	}) {
+		if d.first(&other.calls[0]) == d.first(&list.calls[0]) && goesBefore(&other, &list) {
+			first = append(first, other.calls...)
+		}
+	}
+	all := list
+	if d.put(&all, first); to < all.most {
+		return all
+	}
+	return list
+}
+
 // withEnds adds to stages what the list of torch's that they are in calls before the first of them, and behind the last.
 func (d *draft) withEnds(stages group) group {
 	at := slices.IndexFunc(stages.around[1:], d.contains) + 1
