@@ -67,6 +67,9 @@ func (d *draft) goes(row int32, kept bool) (event int32, depth int) {
 				return d.returned(d.lastIn(at, own, in)), in
 			}
 		}
+		if last := d.listed(at, depth); last >= 0 {
+			return d.returned(last), depth
+		}
 		if of, ok := d.skips[row]; ok && of.depth == depth {
 			if d.onLine(of.into, own, depth) { // it is handed on
 				return d.callOver(of.into, own, depth), depth
@@ -172,6 +175,70 @@ func (d *draft) beginsWith(p *pass, frame snapshot.FrameID, depth int) bool {
 		}
 	}
 	return false
+}
+
+// listed is the last row that is made while a list has a row, -1 where none has: what each turn of one line of a function gives, at a depth
+// from outside, as in `xs = [conv(x) for conv in self.convs]`. The next line puts all of that together, or goes over it in as many turns and
+// binds the variable anew.
+func (d *draft) listed(row int32, depth int) int32 {
+	if d.inList(row, depth) {
+		return -1
+	}
+	own := d.stack(d.code(row))
+	turns, to := d.turnsOf(row, own, depth)
+	if len(turns) < 2 || !slices.Contains(turns, row) || int(to) >= len(d.t.Lives) {
+		return -1
+	}
+	next := d.stack(d.code(to))
+	if same, back := d.inside(own, next, d.code(row), depth); !same || back {
+		return -1
+	}
+	var all int64
+	for _, of := range turns {
+		all += d.sizes[of]
+	}
+	if d.sizes[to] == all && len(next)-1 == depth {
+		return d.operation(to).to - 1
+	}
+	if d.line(next, depth) != d.line(own, depth)+1 {
+		return -1
+	}
+	again, over := d.turnsOf(to, next, depth)
+	if len(again) == len(turns) || len(again) == 1 && d.periodic(span{to, over}, int32(len(turns))) {
+		return over - 1
+	}
+	return -1
+}
+
+// periodic reports whether rows are of so many operations that make the same, one after another.
+func (d *draft) periodic(rows span, times int32) bool {
+	n := (rows.to - rows.from) / times
+	if n*times != rows.to-rows.from {
+		return false
+	}
+	return slices.Equal(d.sizes[rows.from:rows.to-n], d.sizes[rows.from+n:rows.to])
+}
+
+// turnsOf are the rows that the turns of a line give which a function has at a depth from outside, where that of another row does one thing
+// over and over, and the row behind them.
+func (d *draft) turnsOf(row int32, own []snapshot.FrameID, depth int) (given []int32, to int32) {
+	stays := func(row int32) bool { return d.phase(row) == inNothing || d.onLine(row, own, depth) }
+	from := d.operation(row).from
+	for n := 0; n < longNode && from > 0 && stays(from-1); n++ {
+		from = d.operation(from - 1).from
+	}
+	last := int32(-1) // the first row of the operation before
+	to = from
+	for n := 0; n < longNode && int(to) < len(d.t.Lives) && stays(to); n++ {
+		if d.phase(to) != inNothing {
+			if last >= 0 && d.code(to) == d.code(from) {
+				given = append(given, last)
+			}
+			last = to
+		}
+		to = d.operation(to).to
+	}
+	return append(given, last), to
 }
 
 // inList reports whether a function at a depth from outside calls a list of torch's, one module of which makes a row.
