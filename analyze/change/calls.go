@@ -307,7 +307,10 @@ func (r *run) joinOne(calls []instance) ([]instance, int) {
 	}
 	joined, parts := r.joinWhere(calls, func(k int) bool { return r.inCallee(&calls[k], -1) < ends[r.inCallee(&calls[k], 0)] })
 	if parts < 2 {
-		joined, parts = r.joinWhere(calls, func(k int) bool { return lastOf(&calls[k]) != over[r.inCallee(&calls[k], 0)] })
+		joined, parts = r.joinWhere(calls, func(k int) bool {
+			began := r.inCallee(&calls[k], 0)
+			return r.inCallee(&calls[k], -1) == began && lastOf(&calls[k]) != over[began]
+		})
 	}
 	if parts < 2 {
 		if n := r.period(calls); n > 1 {
