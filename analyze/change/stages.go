@@ -18,7 +18,7 @@ import (
 // nothing but their kinds tells that are divided by these. It is nil where that tells of none.
 func (r *run) stages(g *group) *group {
 	var parts []listed
-	even := r.even(g)
+	even := r.even(g) || r.inTurns(g)
 	for i := range g.calls {
 		c := &g.calls[i]
 		for k, row := range c.rows {
@@ -99,6 +99,36 @@ func (r *run) even(g *group) bool {
 		n++
 	}
 	return n == before && n > 1
+}
+
+// inTurns reports whether an earlier line of the function is right before all lists of torch's that the line of a group calls, as a loop has
+// that makes an image smaller before each of the stages of a network.
+func (r *run) inTurns(g *group) bool {
+	if !g.interrupted() || !r.callsList(&g.calls[0]) {
+		return false
+	}
+	at := r.lineAt(g.around, 0)
+	function, line, outside := r.functions[g.around[at]], r.s.Frames.Get(g.around[at]).Line, g.around[at+1:]
+	before := int32(0) // that line
+	for i := range g.calls {
+		first := g.calls[i].rows[0]
+		if g.calls[i].follows || first == 0 {
+			continue
+		}
+		stack := r.stack(r.code(first - 1))
+		own := len(stack) - len(outside) - 1
+		if own < 0 || r.functions[stack[own]] != function || !slices.Equal(stack[own+1:], outside) {
+			return false
+		}
+		of := r.s.Frames.Get(stack[own]).Line
+		if before == 0 {
+			before = of
+		}
+		if of != before || of >= line {
+			return false
+		}
+	}
+	return true
 }
 
 // listed is what a module in a list allocates, or several of torch's own, such as what comes before the first block.
