@@ -129,7 +129,7 @@ func (d *draft) trainsAlone(row int32) bool {
 
 // between is what comes out of a call, or of the code between that and the next, and goes into the next, as far as is known: all that
 // the next saves, and the last that is gone when that is over. Of several that come out of the call, of which the next saves none, it is
-// taken to be the one of a size like that of what the next makes first.
+// taken to be the one of a size like that of what the next makes first, unless the code between makes something of it that the next saves.
 func (d *draft) between(c, next *instance, x, of *part) []int32 {
 	begins, over, behind := d.t.Lives[next.rows[0]].Born, d.returned(next.rows[len(next.rows)-1]), c.rows[len(c.rows)-1]
 	is := func(row int32) bool {
@@ -152,14 +152,14 @@ func (d *draft) between(c, next *instance, x, of *part) []int32 {
 			last = row
 		}
 	}
-	like := int32(-1)
+	like, made := int32(-1), len(out) > 0
 	away := func(row int32) int64 { return difference(d.sizes[row], d.sizes[next.rows[0]]) }
 	for _, row := range slices.Backward(c.rows) {
 		switch {
 		case !is(row):
 		case saves(row):
 			out = append(out, row)
-		case !d.saved(c.pass, row) && d.end(row) <= over && (like < 0 || away(row) < away(like)):
+		case !made && !d.saved(c.pass, row) && d.end(row) <= over && (like < 0 || away(row) < away(like)):
 			like = row
 		}
 	}
