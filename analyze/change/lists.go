@@ -400,8 +400,8 @@ func (r *run) withOthers(list group, name string) group {
 	return list
 }
 
-// withFirst adds to a list that a name numbers beyond its end the modules of its class which the same function calls before, from lines of
-// their own, as the first of a list whose others it goes over. It is the list alone where these are not enough.
+// withFirst adds to a list that a name numbers beyond its end the modules of its class which the same function calls before, each from a line
+// of its own, as the first of a list whose others it goes over. It is the list alone where these are not enough.
 func (d *draft) withFirst(list group, to int) group {
 	at := d.lineOfModule(list.around)
 	function, outside := d.functions[list.around[at]], list.around[at+1:]
@@ -409,8 +409,15 @@ func (d *draft) withFirst(list group, to int) group {
 	for _, other := range d.modules(false, func(stack []snapshot.FrameID, depth int) bool {
 		return slices.Equal(stack[depth+1:], outside) && d.functions[stack[depth]] == function && stack[depth] != list.around[at]
 	}) {
-		if d.first(&other.calls[0]) == d.first(&list.calls[0]) && goesBefore(&other, &list) {
-			first = append(first, other.calls...)
+		if d.first(&other.calls[0]) != d.first(&list.calls[0]) || !goesBefore(&other, &list) {
+			continue
+		}
+		for _, c := range other.calls {
+			if n := len(first); n > 0 && first[n-1].pass == c.pass && c.ordinal > 0 {
+				first[n-1].rows = slices.Concat(first[n-1].rows, c.rows)
+				continue
+			}
+			first = append(first, c)
 		}
 	}
 	all := list

@@ -549,11 +549,13 @@ func (d *draft) outstanding(kept []keeper, c *Change, names []string) []keeper {
 		} else if at >= 0 && len(halves) == 1 && !slices.ContainsFunc(halves[0].calls[0].rows, d.convolves) {
 			return halves // as of Wav2Vec2, whose convolutions make features of a wave
 		}
-		long := slices.DeleteFunc(slices.Clone(kept), func(k keeper) bool {
-			return slices.ContainsFunc(c.modules, func(m modules) bool { return m.to >= k.most })
-		})
-		if len(long) == 1 {
-			return long
+		for beyond := range 2 { // one module more may be called before the list, see withFirst
+			long := slices.DeleteFunc(slices.Clone(kept), func(k keeper) bool {
+				return slices.ContainsFunc(c.modules, func(m modules) bool { return m.to >= k.most+beyond })
+			})
+			if len(long) == 1 {
+				return long
+			}
 		}
 	}
 	if own := slices.DeleteFunc(slices.Clone(kept), func(k keeper) bool { return d.ofTorchs(&k.group) }); len(own) == len(names) {
