@@ -406,13 +406,22 @@ func (x *autocast) lastThere(before, row int32, n int64) int32 {
 // takesWide reports whether something of 32 bits and of the size of a row is let go of behind it, see goneBehind: that is taken to be an
 // operand, so that the row has 32 bits, too.
 func (x *autocast) takesWide(row int32) bool {
+	return slices.ContainsFunc(x.operandsBehind(row), func(of int32) bool { return !x.narrow[of] })
+}
+
+// operandsBehind are the results of the size of a row that are let go of behind it, see goneBehind, which are taken to be its operands:
+// none where they are more than those of an operator of two, for then a function returns and lets go of all that it had.
+func (x *autocast) operandsBehind(row int32) (out []int32) {
+	const operands = 2
 	for of := range x.goneBehind(row) {
-		_, made := slices.BinarySearch(x.forward, of)
-		if made && !x.narrow[of] && x.t.Lives[of].Requested == x.t.Lives[row].Requested {
-			return true
+		if _, made := slices.BinarySearch(x.forward, of); made && x.t.Lives[of].Requested == x.t.Lives[row].Requested {
+			out = append(out, of)
 		}
 	}
-	return false
+	if len(out) > operands {
+		return nil
+	}
+	return out
 }
 
 // takesTwo reports whether two vectors are let go of behind a row that has as many elements as both together: mostly they are sums, as of

@@ -391,9 +391,9 @@ func (t *told) isNormed(row int32, place int, sum value) bool {
 // takesWide is autocast's, of what operators may be given, and has the last of that taken.
 func (t *told) takesWide(row int32) bool {
 	wide := -1
-	for of := range t.goneBehind(row) {
+	for _, of := range t.operandsBehind(row) {
 		k, made := slices.BinarySearchFunc(t.made, of, func(v value, row int32) int { return cmp.Compare(v.row, row) })
-		if made && !t.made[k].half && t.size(of) == t.size(row) {
+		if made && !t.made[k].half {
 			wide = max(wide, k)
 		}
 	}
