@@ -20,14 +20,7 @@ func (x *autocast) findBases() {
 	var first []snapshot.FrameID // what calls the layer of the last module
 	for i := range x.products {
 		stack := x.stack(x.code(x.products[i].row))
-		at := -1 // of peft's module
-		for depth, id := range stack {
-			if strings.HasPrefix(x.file(id), "peft/tuners/") {
-				at = depth
-			} else if !frames.Of(x.s, id).IsLibrary() {
-				break
-			}
-		}
+		at := x.adapter(stack)
 		if at < 0 {
 			continue
 		}
@@ -38,6 +31,19 @@ func (x *autocast) findBases() {
 		x.products[i].base = x.products[i].weighs && first[0] == calls[0]
 		x.products[i].adapts = !x.products[i].base
 	}
+}
+
+// adapter is the depth of the outermost function of peft's that a stack goes through from inside, but for a library's; -1 for none.
+func (r *run) adapter(stack []snapshot.FrameID) int {
+	at := -1
+	for depth, id := range stack {
+		if strings.HasPrefix(r.file(id), "peft/tuners/") {
+			at = depth
+		} else if !frames.Of(r.s, id).IsLibrary() {
+			break
+		}
+	}
+	return at
 }
 
 // castFrozen has products by weights that are not trained keep copies of these, which what they give on is made with, where there are
