@@ -332,6 +332,8 @@ func (x *autocast) types() {
 			}
 		case !x.isProduct(row) && x.takesWide(row), other && x.takesTwo(row):
 			half = false
+		case x.scalesBy(last, row):
+			half = false
 		case other && (of == frames.Contracts || begun && leads[at]), x.isProduct(row): // by the program itself
 			half = true
 			x.products = append(x.products, product16{row: row, doubtful: works && !x.isProduct(row)})
@@ -406,13 +408,22 @@ func (x *autocast) lastThere(before, row int32, n int64) int32 {
 // takesWide reports whether something of 32 bits and of the size of a row is let go of behind it, see goneBehind: that is taken to be an
 // operand, so that the row has 32 bits, too.
 func (x *autocast) takesWide(row int32) bool {
+	return slices.ContainsFunc(x.operandsBehind(row), func(of int32) bool { return !x.narrow[of] })
+}
+
+// operandsBehind are the results of the size of a row that are let go of behind it, see goneBehind, which are taken to be its operands:
+// none where they are more than those of an operator of two, for then a function returns and lets go of all that it had.
+func (x *autocast) operandsBehind(row int32) (out []int32) {
+	const operands = 2
 	for of := range x.goneBehind(row) {
-		_, made := slices.BinarySearch(x.forward, of)
-		if made && !x.narrow[of] && x.t.Lives[of].Requested == x.t.Lives[row].Requested {
-			return true
+		if _, made := slices.BinarySearch(x.forward, of); made && x.t.Lives[of].Requested == x.t.Lives[row].Requested {
+			out = append(out, of)
 		}
 	}
-	return false
+	if len(out) > operands {
+		return nil
+	}
+	return out
 }
 
 // takesTwo reports whether two vectors are let go of behind a row that has as many elements as both together: mostly they are sums, as of
@@ -633,6 +644,22 @@ func (x *autocast) scaled(row int32) bool {
 	}
 	grad := x.gradientAt(x.end(row))
 	return grad >= 0 && x.ofScale(grad, row)
+}
+
+// scalesBy reports whether a row is what the program multiplies, element by element, by something smaller of 32 bits that it made right
+// before, as by the reciprocal of a norm, and has 32 bits, too: the node which lets go of that makes two gradients of the row's size, and
+// then the engine sums one of these up (torch/csrc/autograd/FunctionsManual.cpp: mul_tensor_backward), which no product of matrices does.
+func (x *autocast) scalesBy(last, row int32) bool {
+	if last < 0 || x.narrow[last] || x.isProduct(row) || !x.saved(x.pass, last) {
+		return false
+	}
+	n, m := x.t.Lives[row].Requested, x.t.Lives[last].Requested
+	if m <= number || m >= n || n%m != 0 {
+		return false
+	}
+	sum := x.lastBefore(x.end(last))
+	size := func(row int32) int64 { return x.t.Lives[max(row, 0)].Requested }
+	return x.phase(sum) == inBackward && size(sum) == m && size(sum-1) == n && size(sum-2) == n
 }
 
 // isLogarithms reports whether a row are the logarithms of probabilities that a program makes of the result before it by a function of

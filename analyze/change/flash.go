@@ -27,8 +27,12 @@ func (d *draft) flash(narrow func(row int32) bool) {
 			}
 			switch merged := d.operation(out).to; {
 			case !d.inMultiHead(out):
-				if d.byHeads(out) {
+				pads := d.pads(out)
+				if pads || d.byHeads(out) {
 					d.copyMerged(out, merged)
+				}
+				if pads {
+					d.pad(p, out)
 				}
 			case d.inMultiHead(merged) && d.t.Lives[merged].Requested == d.t.Lives[out].Requested:
 				// Its queries lie by tokens, batches and heads, as it puts these together.
@@ -37,6 +41,55 @@ func (d *draft) flash(narrow func(row int32) bool) {
 		}
 	}
 	d.added = slices.DeleteFunc(d.added, func(x extra) bool { return merges[x.Like] })
+}
+
+// headsOf is of how many elements the flash kernel takes a multiple for each head, and which it is given copies with more zeros for else
+// (aten/src/ATen/native/transformers/attention.cpp: pad_last_dim).
+const headsOf = 8
+
+// head is how many elements each head of attention has, as its statistics tell, which are one number of each token and head where tokens
+// are a multiple of 32, as the node's own of as many tell; 0 where they do not.
+func (r *run) head(out int32) int64 {
+	elements, statistics := r.t.Lives[out].Requested, r.t.Lives[out+1].Requested
+	for row := range r.nodeRows(out) {
+		if r.t.Lives[row].Requested == statistics && elements%statistics == 0 {
+			return elements / statistics
+		}
+	}
+	return 0
+}
+
+// nodeRows are what the node makes that lets go of a row, as far as C++ tells.
+func (r *run) nodeRows(of int32) func(yield func(row int32) bool) {
+	last := r.lastBefore(r.end(of))
+	node := r.operator(last)
+	return func(yield func(row int32) bool) {
+		for row := last; row > of && r.operator(row).Node == node.Node && r.operator(row).Name == node.Name && yield(row); row-- {
+		}
+	}
+}
+
+// pads reports whether the flash kernel is given copies of what attention is given, see headsOf.
+func (r *run) pads(out int32) bool { return r.head(out)%headsOf != 0 }
+
+// pad has the flash kernel be given copies of what attention saves, and give a result and gradients with as many elements, see headsOf.
+func (d *draft) pad(p *pass, out int32) {
+	const element = 4 // bytes
+	head := d.head(out)
+	has := func(row int32) bool { return d.t.Lives[row].Requested%(head*element) == 0 }
+	padded := func(row int32) int64 { return d.sizes[row] / head * ((head + headsOf - 1) / headsOf * headsOf) }
+	for row := p.rows.from; row < out; row++ {
+		if s := d.savedBy(row).saver; (s == out || s == out+1) && has(row) {
+			d.add(row, d.t.Lives[out].Born, d.end(row)).bytes = padded(row)
+			d.until(row, d.leaves(row))
+		}
+	}
+	for row := range d.nodeRows(out) {
+		if has(row) && d.t.Lives[row].Requested <= d.t.Lives[out].Requested {
+			d.sizes[row] = padded(row)
+		}
+	}
+	d.sizes[out] = padded(out)
 }
 
 // inMultiHead reports whether torch's own function of attention with several heads makes a row itself.
@@ -164,6 +217,6 @@ func (d *draft) copyMerged(out, before int32) {
 			again = append(again, x)
 		}
 	}
-	d.add(out, d.t.Lives[before].Born, end)
+	d.add(out, d.t.Lives[before].Born, end).bytes = d.sizes[out]
 	d.added = append(d.added, again...)
 }

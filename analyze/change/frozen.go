@@ -1,9 +1,11 @@
 package change
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
+	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
 	"github.com/snapana/snapana/snapshot"
 )
@@ -18,14 +20,7 @@ func (x *autocast) findBases() {
 	var first []snapshot.FrameID // what calls the layer of the last module
 	for i := range x.products {
 		stack := x.stack(x.code(x.products[i].row))
-		at := -1 // of peft's module
-		for depth, id := range stack {
-			if strings.HasPrefix(x.file(id), "peft/tuners/") {
-				at = depth
-			} else if !frames.Of(x.s, id).IsLibrary() {
-				break
-			}
-		}
+		at := x.adapter(stack)
 		if at < 0 {
 			continue
 		}
@@ -36,6 +31,19 @@ func (x *autocast) findBases() {
 		x.products[i].base = x.products[i].weighs && first[0] == calls[0]
 		x.products[i].adapts = !x.products[i].base
 	}
+}
+
+// adapter is the depth of the outermost function of peft's that a stack goes through from inside, but for a library's; -1 for none.
+func (r *run) adapter(stack []snapshot.FrameID) int {
+	at := -1
+	for depth, id := range stack {
+		if strings.HasPrefix(r.file(id), "peft/tuners/") {
+			at = depth
+		} else if !frames.Of(r.s, id).IsLibrary() {
+			break
+		}
+	}
+	return at
 }
 
 // castFrozen has products by weights that are not trained keep copies of these, which what they give on is made with, where there are
@@ -140,7 +148,35 @@ func (x *autocast) ofSomeModel(products, weights []int32, least, others int) (of
 			}
 		}
 	}
+	for _, called := range x.byLine(products) {
+		for _, moved := range x.byLine(weights) {
+			if n := len(moved); n < len(called) && len(called) < 2*n && len(called) > least {
+				if all := x.largestMoved(moved[0], len(called)); all != nil {
+					return called, all
+				}
+			}
+		}
+	}
 	return nil, nil
+}
+
+// largestMoved are as many of the parameters that the line moves to the device which moves one of them, in their order, as weigh something:
+// the largest, for biases and scales are smaller; nil where sizes do not tell them apart.
+func (x *autocast) largestMoved(weight int32, n int) (out []int32) {
+	all := x.byLine(slices.Collect(func(yield func(int32) bool) {
+		for row := range x.rows() {
+			if x.is(row, category.Parameter) && !yield(row) {
+				return
+			}
+		}
+	}))
+	k := slices.IndexFunc(all, func(rows []int32) bool { return slices.Contains(rows, weight) })
+	size := func(row int32) int64 { return x.t.Lives[row].Requested }
+	bySize := slices.SortedStableFunc(slices.Values(all[k]), func(a, b int32) int { return cmp.Compare(size(b), size(a)) })
+	if n >= len(bySize) || size(bySize[n-1]) == size(bySize[n]) {
+		return nil
+	}
+	return slices.DeleteFunc(all[k], func(row int32) bool { return size(row) <= size(bySize[n]) })
 }
 
 // byLine parts rows where the program's own line that makes them changes.

@@ -182,13 +182,14 @@ func (t *told) take(row int32, o frames.Operator) bool {
 	if t.again(row, o) {
 		return t.made[t.took].half
 	}
-	product := o.Precision == frames.Weighs || o.Precision == frames.Half
-	grows := strings.HasPrefix(o.Name, "upsample")
 	n := t.size(row)
 	latest, same := -1, -1
 	for k := range t.there(row) {
 		size := t.sizeAt(k)
-		if latest < 0 && !t.made[k].taken && !(grows && size >= n) && (product || size*muchMore >= n) {
+		if t.isForSum(k, row, o) {
+			continue
+		}
+		if latest < 0 && !t.made[k].taken && t.mayTake(size, row, o) {
 			latest = k
 		}
 		if size == n {
@@ -197,10 +198,12 @@ func (t *told) take(row int32, o frames.Operator) bool {
 		}
 	}
 	t.took = latest
-	if latest < 0 || same >= 0 && same == latest-1 {
+	if latest < 0 || same >= 0 && same == latest-1 && !(t.made[same].taken && t.isPart(n, latest)) {
 		t.took = same
 	}
-	if k := t.savedFor(row, o); k >= 0 {
+	if o.Name == "repeat" {
+		t.took = t.repeated(row)
+	} else if k := t.savedFor(row, o); k >= 0 {
 		t.took = k
 	} else if o.IsElementwise() {
 		if k := t.within(row); k >= 0 {
@@ -212,6 +215,51 @@ func (t *told) take(row int32, o frames.Operator) bool {
 	}
 	t.made[t.took].taken, t.made[t.took].by = true, t.code(row)
 	return t.made[t.took].half
+}
+
+// mayTake reports whether the operator that makes a row may be given what has a size.
+func (t *told) mayTake(size int64, row int32, o frames.Operator) bool {
+	n := t.size(row)
+	switch {
+	case o.Precision == frames.Weighs, o.Precision == frames.Half:
+		return true
+	case strings.HasPrefix(o.Name, "upsample") && size >= n, size*muchMore < n:
+		return false
+	case o.IsCopy(): // of a part, or of what it repeats
+		return size > n && size <= n*muchMore || size > 0 && n%size == 0
+	}
+	return true
+}
+
+// isForSum reports whether what is at a place is taken to be an operand of a sum behind a row, and not what that is made of: what no graph
+// keeps, and a layer that is trained would save, or what a layer gives to peft, which adds to it what an adapter makes of the same that the
+// layer was given (peft/tuners/lora/layer.py: Linear.forward).
+func (t *told) isForSum(k int, row int32, o frames.Operator) bool {
+	of := t.made[k].row
+	sum := t.lastBefore(t.end(of))
+	if sum <= row || t.size(sum) != t.size(of) || t.operator(sum).Name != "add" {
+		return false
+	}
+	if t.adapter(t.stack(t.code(sum))) == 0 && t.adapter(t.stack(t.code(of))) > 0 && t.adapter(t.stack(t.code(row))) > 0 {
+		return true
+	}
+	last := t.neededBefore(row)
+	return o.Precision == frames.Weighs && !t.saved(t.pass, of) && last >= 0 && t.gradientAt(t.end(last)) >= 0
+}
+
+// isPart reports whether so many bytes may be a part of what is at a place, as queries are of what one layer makes with keys and values.
+func (t *told) isPart(n int64, k int) bool {
+	return n > number && t.sizeAt(k) > n && t.sizeAt(k)%n == 0
+}
+
+// repeated is the place of what was made last of what a row may be several times, -1 for none.
+func (t *told) repeated(row int32) int {
+	for k := range t.there(row) {
+		if t.sizeAt(k) > number && t.sizeAt(k) < t.size(row) && t.size(row)%t.sizeAt(k) == 0 {
+			return k
+		}
+	}
+	return -1
 }
 
 // within is the place of what was made last of the size of a row that a function of the program's may have, and not only a graph: that
@@ -296,7 +344,7 @@ func (t *told) join(row int32, o frames.Operator) bool {
 		}
 		if parts++; parts == 1 { // with another of any time
 			for other := range t.there(row) {
-				if other != k && t.sizeAt(other) == n-size {
+				if other != k && t.sizeAt(other) == n-size && !t.isInner(t.made[other].row, row) {
 					t.made[k].taken, t.made[other].taken = true, true
 					return t.made[k].half && t.made[other].half
 				}
@@ -314,12 +362,27 @@ func (t *told) join(row int32, o frames.Operator) bool {
 	return half && rest > n/small // else a parameter is in it
 }
 
+// isInner reports whether a row stays in a function which is called by that in which it might be joined to another: it makes something
+// else behind it before it returns.
+func (t *told) isInner(row, into int32) bool {
+	own := t.stack(t.code(row))
+	at := t.holder(own)
+	k, _ := slices.BinarySearch(t.forward, row)
+	if at <= t.run.together(row, into) || k+1 >= len(t.forward) {
+		return false
+	}
+	next := t.stack(t.code(t.forward[k+1]))
+	same, _ := t.inside(own, next, t.code(row), at)
+	return same && t.line(next, at) >= t.line(own, at)
+}
+
 // pair has an operator take two, and reports whether both have 16 bits.
 func (t *told) pair(row int32, o frames.Operator) (half bool) {
 	n, beside := t.size(row), t.besideOf(row, o)
+	around := false // the row may be a sum with what went around some operators
 	defer func() {
 		t.paired[t.code(row)] = value{row: row, half: half}
-		if o.Name == "add" && beside < 0 {
+		if around {
 			t.sums[n] = value{row: row, half: half}
 		}
 	}()
@@ -338,6 +401,7 @@ func (t *told) pair(row int32, o frames.Operator) (half bool) {
 		return t.otherIsNarrow(row)
 	}
 	half = t.made[first].half
+	around = o.Name == "add" && beside < 0 && (second < 0 || first-second > recently/2)
 	small := t.smaller(row, beside)
 	switch {
 	case t.isParameter(beside):
@@ -391,9 +455,9 @@ func (t *told) isNormed(row int32, place int, sum value) bool {
 // takesWide is autocast's, of what operators may be given, and has the last of that taken.
 func (t *told) takesWide(row int32) bool {
 	wide := -1
-	for of := range t.goneBehind(row) {
+	for _, of := range t.operandsBehind(row) {
 		k, made := slices.BinarySearchFunc(t.made, of, func(v value, row int32) int { return cmp.Compare(v.row, row) })
-		if made && !t.made[k].half && t.size(of) == t.size(row) {
+		if made && !t.made[k].half {
 			wide = max(wide, k)
 		}
 	}

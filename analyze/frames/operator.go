@@ -126,6 +126,9 @@ func of[K comparable](lists map[K]string, name string) (key K) {
 // Widens reports whether torch.autocast has the operator give 32 bits, and no copy of what it is given is made for that.
 func (o Operator) Widens() bool { return in(widens, o.Ruled) }
 
+// IsCopy reports whether the operator only copies what it is given.
+func (o Operator) IsCopy() bool { return in(copying, o.Name) }
+
 // SavesResult reports whether the operator saves its result for a backward pass, and not what it is given.
 func (o Operator) SavesResult() bool { return in(savesResult, o.Name) }
 
