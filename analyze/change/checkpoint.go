@@ -468,10 +468,24 @@ func (d *draft) autocastOver(row int32, all map[int32][]int32) int32 {
 // cleared is the event after which torch.autocast lets go of a copy of a weight that it keeps for a pass: right before backward, or as
 // the function returns that it wraps.
 func (d *draft) cleared(p *pass, row int32) int32 {
-	if over := d.decorated(row); over >= 0 {
-		return min(over, p.begin-1)
+	over := d.uncached(p, row)
+	if returned := d.decorated(row); returned >= 0 {
+		return min(returned, over)
 	}
-	return p.begin - 1
+	return over
+}
+
+// uncached is the event after which torch.autocast is over at the latest under which a row is made for a pass: it is left before any
+// backward (torch.amp's notes: backward passes under autocast are not recommended), also before that of another network which runs
+// between, as a critic's does before a generator's.
+func (r *run) uncached(p *pass, row int32) int32 {
+	over := p.begin
+	for i := range r.passes {
+		if begin := r.passes[i].begin; begin > r.t.Lives[row].Born {
+			over = min(over, begin)
+		}
+	}
+	return over - 1
 }
 
 // decorated is the event after which the function returns that makes a row under torch.autocast and is wrapped in that, as accelerate wraps

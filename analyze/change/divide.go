@@ -95,8 +95,9 @@ func (d *draft) mayDivide(parts int64, e *Applied) {
 // and their sizes, but for those of results: half of a parameter's, made by the code of a product before its result.
 // The copy of what a product is given is made behind that of its weight (aten/src/ATen/autocast_mode.cpp:
 // WrapFunction_, whose arguments are computed from the last to the first), and is alone where the weight was copied
-// before. Where few products of calls from one place make any, none there is one, but for those of code that made some before:
-// torch.autocast keeps these, for the layers of a model that is called again, as with each token that it samples.
+// before, with its bias: what comes behind a copy of that is of the weight. Where few products of calls from one place
+// make any, none there is one, but for those of code that made some before: torch.autocast keeps these, for the layers
+// of a model that is called again, as with each token that it samples.
 func (r *run) weightCopies(rows span, first int32) (copies map[int32]bool, sizes map[int64]bool) {
 	const least, vector = 512, 64 << 10 // bytes
 	copies, sizes = map[int32]bool{}, map[int64]bool{}
@@ -124,8 +125,8 @@ func (r *run) weightCopies(rows span, first int32) (copies map[int32]bool, sizes
 		had, matrix := len(copies), false
 		for k := from; k < result && !matrix; k++ {
 			if n := r.t.Lives[k].Requested; n >= least && r.parameters[2*n] && !r.worksIn(k) {
+				firsts[k], matrix = k < result-1 || len(copies) > had, n > vector
 				copies[k], sizes[n] = true, true
-				firsts[k], matrix = k < result-1, n > vector
 				unsure[k] = given == 2*n && !firsts[k]
 			}
 		}

@@ -59,6 +59,9 @@ func (d *draft) goes(row int32, kept bool) (event int32, depth int) {
 	if depth = d.weighsFor(row, own); depth >= 0 {
 		return d.returned(d.lastIn(row, own, depth)), depth
 	}
+	if depth = d.mapped(row, own); depth >= 0 {
+		return d.returned(d.lastIn(row, own, depth)), depth
+	}
 	by := d.savedBy(row)
 	at := row // or the last that was made where the functions are over that returned it
 	for depth = d.holder(own); depth >= 0; depth = d.caller(own, depth) {
@@ -116,6 +119,26 @@ func (d *draft) goes(row int32, kept bool) (event int32, depth int) {
 		}
 	}
 	return d.returned(max(at, made-1)), -1
+}
+
+// mapped is the depth from outside of the function that has what a lambda or a generator makes for each of several, as in `q, k, v =
+// map(lambda t: ..., (q, k, v))`: no call reads that which was made before it, and each gets a variable of its own, until the function
+// returns. It is -1 where one is made alone, or the line goes on with a call that is given all of them.
+func (d *draft) mapped(row int32, own []snapshot.FrameID) int {
+	const several = 2
+	at := slices.IndexFunc(own, func(id snapshot.FrameID) bool {
+		name := d.name(id)
+		return (name == "<lambda>" || name == "<genexpr>" || name == "<listcomp>") && !frames.Of(d.s, id).IsLibrary()
+	})
+	o := d.operation(row)
+	if at < 0 || o.to-o.from < several {
+		return -1
+	}
+	outer := d.caller(own, len(own)-1-at)
+	if outer < 0 || int(o.to) < len(d.t.Lives) && d.onLine(o.to, own, outer) {
+		return -1
+	}
+	return outer
 }
 
 // weighsFor is the depth from outside of the layer of a model of transformers that gets a row with what its attention gives, and has it
@@ -324,6 +347,14 @@ func (d *draft) addedTo(row int32, depth int, behind, last int32) int32 {
 	const far = 4096 // rows
 	module := false  // whether the function has called one on the way
 	calls := slices.ContainsFunc(d.t.Lives[row+1:behind+1], func(l timeline.Life) bool { return len(d.stack(l.Stack))-1 > depth })
+	line := d.line(d.stack(d.code(behind)), depth)
+	modules := slices.ContainsFunc(d.t.Lives[row+1:behind+1], func(l timeline.Life) bool {
+		stack := d.stack(l.Stack)
+		return len(stack)-1 > depth && d.line(stack, depth) == line && d.callsModule(stack[:len(stack)-1-depth])
+	})
+	if modules && d.sizes[behind] == d.sizes[row] && d.sums(behind, depth) && d.code(behind) != d.code(row) {
+		return behind // the statement behind adds to it, as in `x = self.attention(x) + x`; that of a loop may be of a turn much later
+	}
 	for next := behind + 1; next <= min(last, behind+far); next++ {
 		if calls && d.sizes[next] == d.sizes[row] && d.sums(next, depth) {
 			if module && d.scales(row) && d.scales(next+1) {

@@ -206,7 +206,7 @@ func (x *autocast) castWeight(product, grad, over int32, copies map[remadeCopy]i
 		}
 		copies[k] = x.castAgain(grad, again, over, copies[k])
 		if over = born; caches {
-			over = max(x.pass.begin-1, born) // torch.autocast is over
+			over = max(x.uncached(x.pass, product), born)
 		}
 	}
 	first := remadeCopy{weight, -1}

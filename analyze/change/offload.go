@@ -13,6 +13,7 @@ type offloading struct {
 	saved   []int32
 	bySize  map[int64][]int32 // what is saved, by the requested size, and in the order of ends
 	convs   map[int64]bool    // requested sizes of the results of convolutions
+	gates   map[int32]gate    // by what goes in, and by what their activation functions make
 	scaled  map[int32]bool    // by the event before them, nodes that bringScaled found
 	brought []offloaded
 	ends    []int32 // of these products, in order
@@ -31,7 +32,7 @@ func (d *draft) offloadSaved(e *Applied) {
 	for i := range d.passes {
 		p := &d.passes[i]
 		x := &offloading{nodes: nodes{d, p, d.weighing(p)}, e: e, bySize: map[int64][]int32{}, convs: map[int64]bool{},
-			scaled: map[int32]bool{}}
+			gates: map[int32]gate{}, scaled: map[int32]bool{}}
 		x.saved = slices.DeleteFunc(d.savedRows(p), func(row int32) bool { return d.drop[row] })
 		for _, row := range x.saved {
 			x.bySize[d.sizes[row]] = append(x.bySize[d.sizes[row]], row)
@@ -40,6 +41,7 @@ func (d *draft) offloadSaved(e *Applied) {
 			slices.SortFunc(rows, func(a, b int32) int { return cmp.Or(cmp.Compare(d.end(a), d.end(b)), cmp.Compare(a, b)) })
 		}
 		x.findProducts()
+		x.findGates()
 		x.bringWeights(false)
 		x.moveSaved()
 		x.bringScaled()
@@ -120,7 +122,42 @@ func (x *offloading) moveSaved() {
 		from = min(from+1, end)
 		x.bringLogarithms(row, from)
 		x.bringPooled(k, from, end)
-		x.bring(row, from, x.unpacked(row, end))
+		x.bringSaved(row, from, x.unpacked(row, end))
+	}
+}
+
+// findGates finds gated units, which save halves of what they are given: such a view is copied on the way to the host, as its elements do
+// not lie together (aten/src/ATen/native/cuda/Copy.cu: copy_requires_temporaries).
+func (x *offloading) findGates() {
+	for _, row := range x.saved {
+		g, ok := x.gateAt(x.p, row)
+		if !ok {
+			continue
+		}
+		x.gates[g.halved], x.gates[g.activated] = g, g
+		for _, made := range []int32{g.activated, g.product} {
+			if made == g.activated && x.withProduct(g) == g.halved {
+				continue // it saves its result
+			}
+			at := x.t.Lives[made].Born
+			half := x.add(g.activated, at, at)
+			half.Turn = x.turn(at, 2)
+			half.Until = half.Turn + 1
+		}
+	}
+}
+
+// bringSaved brings a row back for the node that lets go of it. Where halves of it were saved, each comes back as a tensor of its own: one
+// for the node of the product, with what is multiplied by that, the other, or that again, for the node of the activation function.
+func (x *offloading) bringSaved(row, from, to int32) {
+	g, ok := x.gates[row]
+	if !ok {
+		x.bring(row, from, to)
+		return
+	}
+	x.bring(g.activated, from, to)
+	if row == x.withProduct(g) {
+		x.bring(g.activated, from, to)
 	}
 }
 
