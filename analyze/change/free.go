@@ -200,9 +200,9 @@ func (d *draft) beginsWith(p *pass, frame snapshot.FrameID, depth int) bool {
 	return false
 }
 
-// listed is the last row that is made while a list has a row, -1 where none has: what each turn of one line of a function gives, at a depth
-// from outside, as in `xs = [conv(x) for conv in self.convs]`. The next line puts all of that together, or goes over it in as many turns and
-// binds the variable anew.
+// listed is the last row that is made while a list has a row, -1 where none has: what each turn of one line of a function gives, at a
+// depth from outside, as in `xs = [conv(x) for conv in self.convs]`. The next line puts all of that together, or goes over it in as many
+// turns and binds the variable anew.
 func (d *draft) listed(row int32, depth int) int32 {
 	if d.inList(row, depth) {
 		return -1
@@ -242,8 +242,8 @@ func (d *draft) periodic(rows span, times int32) bool {
 	return slices.Equal(d.sizes[rows.from:rows.to-n], d.sizes[rows.from+n:rows.to])
 }
 
-// turnsOf are the rows that the turns of a line give which a function has at a depth from outside, where that of another row does one thing
-// over and over, and the row behind them.
+// turnsOf are the rows that the turns of a line give which a function has at a depth from outside, where that of another row does one
+// thing over and over, and the row behind them.
 func (d *draft) turnsOf(row int32, own []snapshot.FrameID, depth int) (given []int32, to int32) {
 	stays := func(row int32) bool { return d.phase(row) == inNothing || d.onLine(row, own, depth) }
 	from := d.operation(row).from

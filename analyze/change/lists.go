@@ -400,8 +400,8 @@ func (r *run) withOthers(list group, name string) group {
 	return list
 }
 
-// withFirst adds to a list that a name numbers beyond its end the modules of its class which the same function calls before, each from a line
-// of its own, as the first of a list whose others it goes over. It is the list alone where these are not enough.
+// withFirst adds to a list that a name numbers beyond its end the modules of its class which the same function calls before, each from a
+// line of its own, as the first of a list whose others it goes over. It is the list alone where these are not enough.
 func (d *draft) withFirst(list group, to int) group {
 	at := d.lineOfModule(list.around)
 	function, outside := d.functions[list.around[at]], list.around[at+1:]

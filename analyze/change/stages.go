@@ -101,8 +101,8 @@ func (r *run) even(g *group) bool {
 	return n == before && n > 1
 }
 
-// inTurns reports whether an earlier line of the function is right before all lists of torch's that the line of a group calls, as a loop has
-// that makes an image smaller before each of the stages of a network.
+// inTurns reports whether an earlier line of the function is right before all lists of torch's that the line of a group calls, as a loop
+// has that makes an image smaller before each of the stages of a network.
 func (r *run) inTurns(g *group) bool {
 	if !g.interrupted() || !r.callsList(&g.calls[0]) {
 		return false
