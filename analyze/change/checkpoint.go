@@ -3,6 +3,7 @@ package change
 import (
 	"cmp"
 	"slices"
+	"sort"
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
@@ -479,13 +480,12 @@ func (d *draft) cleared(p *pass, row int32) int32 {
 // backward (torch.amp's notes: backward passes under autocast are not recommended), also before that of another network which runs
 // between, as a critic's does before a generator's.
 func (r *run) uncached(p *pass, row int32) int32 {
-	over := p.begin
-	for i := range r.passes {
-		if begin := r.passes[i].begin; begin > r.t.Lives[row].Born {
-			over = min(over, begin)
-		}
+	born := r.t.Lives[row].Born
+	next := sort.Search(len(r.passes), func(i int) bool { return r.passes[i].begin > born })
+	if next == len(r.passes) {
+		return p.begin - 1
 	}
-	return over - 1
+	return min(p.begin, r.passes[next].begin) - 1
 }
 
 // decorated is the event after which the function returns that makes a row under torch.autocast and is wrapped in that, as accelerate wraps
