@@ -52,7 +52,7 @@ const headsOf = 8
 func (r *run) head(out int32) int64 {
 	elements, statistics := r.t.Lives[out].Requested, r.t.Lives[out+1].Requested
 	for row := range r.nodeRows(out) {
-		if r.t.Lives[row].Requested == statistics && elements%statistics == 0 {
+		if statistics > 0 && r.t.Lives[row].Requested == statistics && elements%statistics == 0 {
 			return elements / statistics
 		}
 	}
