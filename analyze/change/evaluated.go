@@ -266,9 +266,13 @@ func (r *run) trainingCalls() (trains map[int32]bool, callers map[snapshot.Frame
 
 // ownFrame is the innermost frame of some that is not of torch or Python, 0 for none.
 func (r *run) ownFrame(some []snapshot.FrameID) snapshot.FrameID {
-	k := slices.IndexFunc(some, func(id snapshot.FrameID) bool { return !frames.Of(r.s, id).IsLibrary() })
-	if k < 0 {
-		return 0
+	if k := r.ownDepth(some); k >= 0 {
+		return some[k]
 	}
-	return some[k]
+	return 0
+}
+
+// ownDepth is the depth of that, -1 for none.
+func (r *run) ownDepth(some []snapshot.FrameID) int {
+	return slices.IndexFunc(some, func(id snapshot.FrameID) bool { return !frames.Of(r.s, id).IsLibrary() })
 }

@@ -201,7 +201,7 @@ func (x *autocast) ofLines(products []int32, least, most int) []int32 {
 	of := make([]int, len(products)) // place in lines
 	for i, row := range products {
 		stack := x.stack(x.code(row))
-		at := max(slices.IndexFunc(stack, func(id snapshot.FrameID) bool { return !frames.Of(x.s, id).IsLibrary() }), 0)
+		at := max(x.ownDepth(stack), 0)
 		k := slices.Index(lines, stack[at])
 		if k < 0 {
 			k, lines = len(lines), append(lines, stack[at])
