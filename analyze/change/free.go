@@ -160,7 +160,11 @@ func (d *draft) weighsFor(row int32, own []snapshot.FrameID) int {
 			return -1
 		}
 	}
-	return d.holder(own[layer-1:])
+	at := layer - 1
+	for at > eager && frames.Of(d.s, own[at]).Part() == frames.Wrapper {
+		at-- // a decorator, as of BERT's
+	}
+	return d.holder(own[at:])
 }
 
 // keptInModel is the depth from outside of a function of transformers' models that has a row until it returns, -1 for none: caches of
