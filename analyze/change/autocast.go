@@ -548,7 +548,8 @@ func (x *autocast) masks(row int32) bool {
 }
 
 // looksUp reports whether a result at a place of those on the way to the pass are integers, which an embedding of torch's is given next
-// that has several elements for each.
+// that has several elements for each. Of one that has fewer the node tells, which lets go of them: it makes the gradient of the weight, and
+// gives none on (aten/src/ATen/native/cuda/Embedding.cu: embedding_dense_backward_cuda; it sorts copies of them meanwhile).
 func (x *autocast) looksUp(at int) bool {
 	const least = 4 // times larger
 	if at+1 == len(x.forward) {
@@ -556,7 +557,14 @@ func (x *autocast) looksUp(at int) bool {
 	}
 	row, next := x.forward[at], x.forward[at+1]
 	n, all := x.t.Lives[row].Requested, x.t.Lives[next].Requested
-	return x.madeByTorch(next, "embedding") && !frames.Of(x.s, x.stack(x.code(row))[0]).IsLibrary() && n > 0 && all >= least*n && all%n == 0
+	if !x.madeByTorch(next, "embedding") || frames.Of(x.s, x.stack(x.code(row))[0]).IsLibrary() || n == 0 || 2*all%n != 0 {
+		return false
+	}
+	if all >= least*n && all%n == 0 {
+		return true
+	}
+	grad := x.gradientOf(row, x.end(row))
+	return x.saved(x.pass, row) && x.gradientAt(x.end(row)) >= 0 && (grad < 0 || x.end(grad) <= x.end(row))
 }
 
 // mayBePower reports whether a row is of a power, as far as C++ tells.
