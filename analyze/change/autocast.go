@@ -333,8 +333,9 @@ func (x *autocast) types() {
 		case !x.isProduct(row) && x.takesWide(row), other && x.takesTwo(row):
 			half = false
 		case other && (of == frames.Contracts || begun && leads[at]), x.isProduct(row): // by the program itself
-			half = true
-			x.products = append(x.products, product16{row: row, doubtful: works && !x.isProduct(row)})
+			doubtful := works && !x.isProduct(row)
+			half = !doubtful || of == frames.Contracts || !x.computesWide(row, latest[size])
+			x.products = append(x.products, product16{row: row, doubtful: doubtful})
 		case x.scores(last) && x.savesOwn(row) && !x.saved(x.pass, last) && !x.forProduct(row): // a softmax
 			half, x.own[row] = false, true
 		}
