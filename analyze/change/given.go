@@ -45,6 +45,9 @@ func (x *autocast) castGiven() (left []product16) {
 			product := node.GivesOn() == frames.Half
 			given, kept = product || given && kept, !product
 		}
+		if given && !read && x.takenOver(i, products[next].row) {
+			given = false
+		}
 		if given && kept {
 			given = !x.dropsOut(x.needs[i:], products[next].row)
 		}
@@ -137,6 +140,25 @@ func (x *autocast) castGiven() (left []product16) {
 	}
 	x.castFrozen(trained, floats >= 0)
 	return left
+}
+
+// takenOver reports whether the row at a place of those that backward needs was taken by what was made before a product, and not by that:
+// of what was saved between the two, at least two go before it, and more than go with it or behind it, for backward goes the other way.
+func (x *autocast) takenOver(at int, product int32) bool {
+	const least = 2
+	row := x.needs[at]
+	before, behind := 0, 0
+	for _, of := range x.needs[at+1:] {
+		switch {
+		case of >= product:
+			return before >= least && before > behind
+		case x.lastBefore(x.end(of)) < x.lastBefore(x.end(row)):
+			before++
+		default:
+			behind++
+		}
+	}
+	return false
 }
 
 // readerAt is the place of a product that is given a row, in some: of those that multiply weights, as many behind the first one
