@@ -148,17 +148,17 @@ func (x *autocast) takenOver(at int, product int32) bool {
 	const least = 2
 	row := x.needs[at]
 	before, behind := 0, 0
-	for _, of := range x.needs[at+1:] {
-		switch {
-		case of >= product:
-			return before >= least && before > behind
-		case x.lastBefore(x.end(of)) < x.lastBefore(x.end(row)):
+	for _, of := range x.needs[at+1 : min(at+nearBy, len(x.needs))] {
+		if of >= product {
+			break
+		}
+		if x.lastBefore(x.end(of)) < x.lastBefore(x.end(row)) {
 			before++
-		default:
+		} else {
 			behind++
 		}
 	}
-	return false
+	return before >= least && before > behind
 }
 
 // readerAt is the place of a product that is given a row, in some: of those that multiply weights, as many behind the first one
