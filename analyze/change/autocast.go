@@ -256,6 +256,7 @@ func (x *autocast) types() {
 			x.normed[in] = true
 		}
 	}
+	const aside = 8                // times smaller: what the program made last is something else
 	half, last := false, int32(-1) // the last result
 	// A module was called, if any is: before that, batches are put together, and averages of weights are made.
 	begun := !slices.ContainsFunc(x.forward, func(row int32) bool { return x.around[x.t.Lives[row].Stack] != 0 })
@@ -311,7 +312,6 @@ func (x *autocast) types() {
 		case !other && x.narrow[last] && x.isPower(row, last):
 			half, x.widened = false, append(x.widened, widened{last, row})
 		case of != frames.Contracts && (frames.Of(x.s, code).IsLibrary() || frames.Rearranges(x.file(code))): // it takes what it is given
-			const aside = 8 // times smaller: what the program made last is something else
 			if was, seen := latest[size]; seen && x.t.Lives[last].Requested*aside < size {
 				half = was
 			}
@@ -338,6 +338,9 @@ func (x *autocast) types() {
 			x.products = append(x.products, product16{row: row, doubtful: doubtful})
 		case x.scores(last) && x.savesOwn(row) && !x.saved(x.pass, last) && !x.forProduct(row): // a softmax
 			half, x.own[row] = false, true
+		case last >= 0 && x.t.Lives[last].Requested*aside < size:
+			was, seen := latest[size]
+			half = half && (was || !seen)
 		}
 		if last = row; norm {
 			stream[size] = half
