@@ -63,6 +63,8 @@ func (x *autocast) castGiven() (left []product16) {
 		if len(ends) == 0 {
 			continue // it is of another operation alone
 		}
+		// Else another node lets go of it last, as that of an activation in place, which saves its result.
+		kept = kept || !slices.ContainsFunc(ends, func(n node) bool { return x.lastBefore(n.end) == x.lastBefore(x.end(row)) })
 		changed := x.last(row) != x.end(row)
 		mine, inside := x.remade[row]
 		copied := false // where a checkpoint makes it again
