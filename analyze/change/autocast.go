@@ -311,6 +311,8 @@ func (x *autocast) types() {
 			half = half && powers[row] == 1
 		case !other && x.narrow[last] && x.isPower(row, last):
 			half, x.widened = false, append(x.widened, widened{last, row})
+		case !x.weights16 && x.shifts(at):
+			half = false
 		case of != frames.Contracts && (frames.Of(x.s, code).IsLibrary() || frames.Rearranges(x.file(code))): // it takes what it is given
 			if was, seen := latest[size]; seen && x.t.Lives[last].Requested*aside < size {
 				half = was

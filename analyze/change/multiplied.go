@@ -125,3 +125,28 @@ func (r *run) gradientBehind(last int32, n int64) int32 {
 	}
 	return -1
 }
+
+// shifts reports whether a result at a place of those on the way to the pass is of a norm whose statistics are fixed, as a frozen batch
+// norm has them (torchvision/ops/misc.py: FrozenBatchNorm2d): its forward makes several vectors, of what the module holds, which has 32
+// bits, and then scales what it is given and shifts it.
+func (x *autocast) shifts(at int) bool {
+	const (
+		least = 4 // vectors: with eps, its root, the scale, and the mean by that or the shift
+		aside = 8 // times smaller
+	)
+	row := x.forward[at]
+	n, small, vectors := x.t.Lives[row].Requested, int64(0), 0
+	for _, of := range slices.Backward(x.forward[:at]) {
+		size := x.t.Lives[of].Requested
+		if !x.sameCall(x.t.Lives[of].Stack, x.t.Lives[row].Stack) || size != n && small != 0 && size != small {
+			break
+		}
+		if size == n && small == 0 {
+			continue
+		}
+		if small, vectors = size, vectors+1; size*aside > n {
+			return false
+		}
+	}
+	return vectors >= least && n%small == 0 && x.parameters[small]
+}
