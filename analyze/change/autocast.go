@@ -256,6 +256,7 @@ func (x *autocast) types() {
 			x.normed[in] = true
 		}
 	}
+	const aside = 8                // times smaller: what the program made last is something else
 	half, last := false, int32(-1) // the last result
 	// A module was called, if any is: before that, batches are put together, and averages of weights are made.
 	begun := !slices.ContainsFunc(x.forward, func(row int32) bool { return x.around[x.t.Lives[row].Stack] != 0 })
@@ -310,8 +311,9 @@ func (x *autocast) types() {
 			half = half && powers[row] == 1
 		case !other && x.narrow[last] && x.isPower(row, last):
 			half, x.widened = false, append(x.widened, widened{last, row})
+		case !x.weights16 && x.shifts(at):
+			half = false
 		case of != frames.Contracts && (frames.Of(x.s, code).IsLibrary() || frames.Rearranges(x.file(code))): // it takes what it is given
-			const aside = 8 // times smaller: what the program made last is something else
 			if was, seen := latest[size]; seen && x.t.Lives[last].Requested*aside < size {
 				half = was
 			}
@@ -335,10 +337,14 @@ func (x *autocast) types() {
 		case x.scalesBy(last, row):
 			half = false
 		case other && (of == frames.Contracts || begun && leads[at]), x.isProduct(row): // by the program itself
-			half = true
-			x.products = append(x.products, product16{row: row, doubtful: works && !x.isProduct(row)})
+			doubtful := works && !x.isProduct(row)
+			half = !doubtful || of == frames.Contracts || !x.computesWide(row, latest[size])
+			x.products = append(x.products, product16{row: row, doubtful: doubtful})
 		case x.scores(last) && x.savesOwn(row) && !x.saved(x.pass, last) && !x.forProduct(row): // a softmax
 			half, x.own[row] = false, true
+		case last >= 0 && x.t.Lives[last].Requested*aside < size:
+			was, seen := latest[size]
+			half = half && (was || !seen)
 		}
 		if last = row; norm {
 			stream[size] = half
@@ -559,7 +565,8 @@ func (x *autocast) masks(row int32) bool {
 }
 
 // looksUp reports whether a result at a place of those on the way to the pass are integers, which an embedding of torch's is given next
-// that has several elements for each.
+// that has several elements for each. Of one that has fewer the node tells, which lets go of them: it makes the gradient of the weight, and
+// gives none on (aten/src/ATen/native/cuda/Embedding.cu: embedding_dense_backward_cuda; it sorts copies of them meanwhile).
 func (x *autocast) looksUp(at int) bool {
 	const least = 4 // times larger
 	if at+1 == len(x.forward) {
@@ -567,7 +574,14 @@ func (x *autocast) looksUp(at int) bool {
 	}
 	row, next := x.forward[at], x.forward[at+1]
 	n, all := x.t.Lives[row].Requested, x.t.Lives[next].Requested
-	return x.madeByTorch(next, "embedding") && !frames.Of(x.s, x.stack(x.code(row))[0]).IsLibrary() && n > 0 && all >= least*n && all%n == 0
+	if !x.madeByTorch(next, "embedding") || frames.Of(x.s, x.stack(x.code(row))[0]).IsLibrary() || n == 0 || 2*all%n != 0 {
+		return false
+	}
+	if all >= least*n && all%n == 0 {
+		return true
+	}
+	grad := x.gradientOf(row, x.end(row))
+	return x.saved(x.pass, row) && x.gradientAt(x.end(row)) >= 0 && (grad < 0 || x.end(grad) <= x.end(row))
 }
 
 // mayBePower reports whether a row is of a power, as far as C++ tells.

@@ -45,6 +45,9 @@ func (x *autocast) castGiven() (left []product16) {
 			product := node.GivesOn() == frames.Half
 			given, kept = product || given && kept, !product
 		}
+		if given && !read && x.takenOver(i, products[next].row) {
+			given = false
+		}
 		if given && kept {
 			given = !x.dropsOut(x.needs[i:], products[next].row)
 		}
@@ -60,6 +63,8 @@ func (x *autocast) castGiven() (left []product16) {
 		if len(ends) == 0 {
 			continue // it is of another operation alone
 		}
+		// Else another node lets go of it last, as that of an activation in place, which saves its result.
+		kept = kept || !slices.ContainsFunc(ends, func(n node) bool { return x.lastBefore(n.end) == x.lastBefore(x.end(row)) })
 		changed := x.last(row) != x.end(row)
 		mine, inside := x.remade[row]
 		copied := false // where a checkpoint makes it again
@@ -137,6 +142,25 @@ func (x *autocast) castGiven() (left []product16) {
 	}
 	x.castFrozen(trained, floats >= 0)
 	return left
+}
+
+// takenOver reports whether the row at a place of those that backward needs was taken by what was made before a product, and not by that:
+// of what was saved between the two, at least two go before it, and more than go with it or behind it, for backward goes the other way.
+func (x *autocast) takenOver(at int, product int32) bool {
+	const least = 2
+	row := x.needs[at]
+	before, behind := 0, 0
+	for _, of := range x.needs[at+1 : min(at+nearBy, len(x.needs))] {
+		if of >= product {
+			break
+		}
+		if x.lastBefore(x.end(of)) < x.lastBefore(x.end(row)) {
+			before++
+		} else {
+			behind++
+		}
+	}
+	return before >= least && before > behind
 }
 
 // readerAt is the place of a product that is given a row, in some: of those that multiply weights, as many behind the first one

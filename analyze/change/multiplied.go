@@ -15,12 +15,13 @@ func (x *autocast) isProduct(row int32) bool {
 	return int(row)+1 < len(x.t.Lives) && (x.scratch(row+1) || x.is(row+1, category.Workspace))
 }
 
-// productsWork reports whether all layers that are products of matrices ask for workspaces, as later torch has them for each call, so that
-// what the program multiplies itself does, too.
+// productsWork reports whether all layers that are products of matrices, or products of the program's own where there are none, ask for
+// workspaces, as later torch has them for each call, so that all that the program multiplies itself does, too.
 func (x *autocast) productsWork() bool {
 	found := false
 	for _, row := range x.forward {
 		if of, name := x.precision(row); of != frames.Weighs || name != "forward" || x.convolves(row) {
+			found = found || of == frames.AsGiven && x.isProduct(row) && !x.stands(row+1)
 			continue
 		}
 		if found = true; !x.isProduct(row) {
@@ -87,6 +88,29 @@ func (x *autocast) multiplies(row int32, needed []bool) bool {
 	return false
 }
 
+// computesWide reports whether what may be a product by what its node lets go of, but asks for no workspace where products do, is an
+// operation on elements of 32 bits: the result before it has 32, and so has what the node lets go of, which makes no gradient of a weight,
+// as that of a convolution does. What is much smaller may be places to pick from what was made last of the row's size, see half.
+func (x *autocast) computesWide(row int32, half bool) bool {
+	const aside = 8 // times smaller
+	k, _ := slices.BinarySearch(x.forward, row)
+	if k > 0 && x.narrow[x.forward[k-1]] || x.forProduct(row) {
+		return false
+	}
+	n := x.t.Lives[row].Requested
+	for of := row - 1; of >= max(row-nearBy, x.pass.rows.from); of-- {
+		last := x.lastBefore(x.end(of))
+		if !x.saved(x.pass, of) || x.gradientBehind(last, n) < 0 {
+			continue
+		}
+		grad := x.gradientAt(x.end(of))
+		weighs := grad >= 0 && !x.ofScale(grad, of)
+		attends := last == x.lastBefore(x.end(row)) // it keeps its result, too
+		return !weighs && !attends && !x.narrow[of] && (!half || x.t.Lives[of].Requested*aside >= n)
+	}
+	return false
+}
+
 // gradientBehind is the first of a size, in bytes, that the node of a backward pass which makes a row last lets go of, and that backward
 // made; -1 for none.
 func (r *run) gradientBehind(last int32, n int64) int32 {
@@ -100,4 +124,29 @@ func (r *run) gradientBehind(last int32, n int64) int32 {
 		}
 	}
 	return -1
+}
+
+// shifts reports whether a result at a place of those on the way to the pass is of a norm whose statistics are fixed, as a frozen batch
+// norm has them (torchvision/ops/misc.py: FrozenBatchNorm2d): its forward makes several vectors, of what the module holds, which has 32
+// bits, and then scales what it is given and shifts it.
+func (x *autocast) shifts(at int) bool {
+	const (
+		least = 4 // vectors: with eps, its root, the scale, and the mean by that or the shift
+		aside = 8 // times smaller
+	)
+	row := x.forward[at]
+	n, small, vectors := x.t.Lives[row].Requested, int64(0), 0
+	for _, of := range slices.Backward(x.forward[:at]) {
+		size := x.t.Lives[of].Requested
+		if !x.sameCall(x.t.Lives[of].Stack, x.t.Lives[row].Stack) || size != n && small != 0 && size != small {
+			break
+		}
+		if size == n && small == 0 {
+			continue
+		}
+		if small, vectors = size, vectors+1; size*aside > n {
+			return false
+		}
+	}
+	return vectors >= least && n%small == 0 && x.parameters[small]
 }
