@@ -337,6 +337,7 @@ func (t *told) join(row int32, o frames.Operator) bool {
 	const small = 8 // times smaller
 	n := t.size(row)
 	rest, half, parts := n, true, 0
+	inner, both := false, false // whether the first part goes with one that stays in another function, and both have 16 bits
 	for k := range t.there(row) {
 		size := t.sizeAt(k)
 		if t.made[k].taken || size > rest {
@@ -344,7 +345,11 @@ func (t *told) join(row int32, o frames.Operator) bool {
 		}
 		if parts++; parts == 1 { // with another of any time
 			for other := range t.there(row) {
-				if other != k && t.sizeAt(other) == n-size && !t.isInner(t.made[other].row, row) {
+				switch {
+				case other == k || t.sizeAt(other) != n-size:
+				case t.isInner(t.made[other].row, row):
+					inner, both = true, t.made[k].half && t.made[other].half
+				default:
 					t.made[k].taken, t.made[other].taken = true, true
 					return t.made[k].half && t.made[other].half
 				}
@@ -356,8 +361,11 @@ func (t *told) join(row int32, o frames.Operator) bool {
 			return half
 		}
 	}
-	if parts == 0 {
+	switch {
+	case parts == 0:
 		return t.take(row, o)
+	case inner: // as large as what is joined, which may be taken already
+		return both
 	}
 	return half && rest > n/small // else a parameter is in it
 }
