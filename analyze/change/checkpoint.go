@@ -23,6 +23,7 @@ func (d *draft) checkpoint(calls []instance, all bool, e *Applied) {
 	}
 	weights := d.cachedCopies()
 	before := part{out: -1}
+	var shared []int32
 	inPass := map[*pass]int{}
 	gone, stays := map[snapshot.StackID]bool{}, map[snapshot.StackID]bool{} // by stack inside of modules
 	for i := range calls {
@@ -37,9 +38,10 @@ func (d *draft) checkpoint(calls []instance, all bool, e *Applied) {
 		var given []int32 // the checkpoint refers to what goes in
 		switch {
 		case i > 0 && calls[i-1].pass == c.pass && calls[i-1].ordinal+1 == c.ordinal && before.out >= 0:
-			given = d.between(&calls[i-1], c, &before, &x)
+			given = append(d.between(&calls[i-1], c, &before, &x), shared...)
 		case c.ordinal == 0:
 			given = append(d.given(c, &x), d.masks(c)...)
+			shared = d.shared(calls[i:])
 		}
 		for _, in := range given {
 			if d.end(in) < x.last {
@@ -173,6 +175,30 @@ func (d *draft) between(c, next *instance, x, of *part) []int32 {
 		return []int32{last}
 	}
 	return out
+}
+
+// shared is what the first call of a list makes for all others, which do not make it themselves, and no graph keeps: it is there until
+// these are over, as the bias of positions in T5 (transformers/models/t5/modeling_t5.py: position_bias = self_attention_position_bias).
+func (d *draft) shared(calls []instance) (rows []int32) {
+	c, to := &calls[0], 1
+	for to < len(calls) && calls[to].pass == c.pass && calls[to].ordinal == to {
+		to++
+	}
+	if to < 3 {
+		return nil // what the next call is given, see between
+	}
+	over, again := calls[to-1].rows[len(calls[to-1].rows)-1], map[snapshot.StackID]bool{}
+	for i := range calls[1:to] {
+		for _, row := range calls[1+i].rows {
+			again[d.code(row)] = true
+		}
+	}
+	for _, row := range c.rows {
+		if !again[d.code(row)] && d.end(row) > d.t.Lives[over].Born && !d.saved(c.pass, row) && !d.byproduct(row) && d.byProgram(row) {
+			rows = append(rows, row)
+		}
+	}
+	return rows
 }
 
 // given is what goes into the first call of a list, where backward needs it for nothing else: what the program made last before it, and

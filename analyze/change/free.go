@@ -91,6 +91,9 @@ func (d *draft) goes(row int32, kept bool) (event int32, depth int) {
 					x.into = y.into
 				}
 			}
+			if next := d.nextOfList(row, x.into, depth); next >= 0 {
+				return d.returned(next), depth
+			}
 			over := d.callOver(x.into, own, depth)
 			if again := d.sumsAgain(row, x.into, depth); again >= 0 {
 				return d.returned(again), depth
@@ -119,6 +122,30 @@ func (d *draft) goes(row int32, kept bool) (event int32, depth int) {
 		}
 	}
 	return d.returned(max(at, made-1)), -1
+}
+
+// nextOfList is the last row of the next module of a list of torch's, which goes by modules that have one line each at a depth from outside
+// with a list of their own, where another row begins that: it comes again, and is what the outer list begins with. That has what the module
+// before gave until then (torch/nn/modules/container.py: `input = module(input)`). It is -1 where that is not so.
+func (d *draft) nextOfList(row, next int32, depth int) int32 {
+	own := d.stack(d.code(row))
+	outer := d.caller(own, depth)
+	if outer < 0 || !d.contains(own[len(own)-1-outer]) || !d.contains(d.calledAt(own, depth)) {
+		return -1
+	}
+	first, start := row, max(row-longNode, int32(d.warm))
+	for first > start && d.onLine(first-1, own, depth) {
+		first--
+	}
+	if d.code(first) != d.code(next) || first > start && d.onLine(first-1, own, outer) {
+		return -1
+	}
+	for last := next; last < min(next+longNode, int32(len(d.t.Lives))) && d.onLine(last, own, depth); last++ {
+		if d.code(last) == d.code(row) {
+			return d.operation(last).to - 1
+		}
+	}
+	return -1
 }
 
 // mapped is the depth from outside of the function that has what a lambda or a generator makes for each of several, as in `q, k, v =

@@ -127,9 +127,9 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 }
 
 // candidates are the lists that names may be of, and whether that is guessed: those that keep little are none, unless there are as many
-// names as lists, or one name is of the second of two.
+// names as lists, or one name is of the second of two. Nor are modules that compute losses, as of outputs of several sizes.
 func (d *draft) candidates(names []string, everything bool) (kept []keeper, guessed bool) {
-	all := d.keeping(d.lists())
+	all := d.besidesLosses(d.keeping(d.lists()))
 	if len(all) == 0 && !everything {
 		all = d.keeping(d.outerLists())
 	}
@@ -145,6 +145,15 @@ func (d *draft) candidates(names []string, everything bool) (kept []keeper, gues
 		return all, guessed
 	}
 	return kept, guessed
+}
+
+// besidesLosses are lists but for those whose modules compute losses, unless all do.
+func (d *draft) besidesLosses(lists []keeper) []keeper {
+	out := slices.DeleteFunc(slices.Clone(lists), func(k keeper) bool { return slices.ContainsFunc(k.calls[0].rows, d.inLoss) })
+	if len(out) == 0 {
+		return lists
+	}
+	return out
 }
 
 // ofMethods are lists, with those that a method goes through which no module calls, as log_prob of a flow, instead of the smaller part
@@ -214,7 +223,7 @@ func (d *draft) modulesOf(list *group, name string) (g group, sure bool) {
 	if strings.HasSuffix(name, ".*") { // of all in the modules of a list
 		return *list, sure && list.outer != nil
 	}
-	if stages := d.bySize(&g, name); stages != nil && g.key == list.key && g.most == list.most {
+	if stages := d.bySize(&g, name); stages != nil && g.most == list.most {
 		if sure = false; strings.Contains(last, "stage") || d.ofStages(&g, name) {
 			g = d.withEnds(*stages)
 		}

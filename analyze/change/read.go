@@ -121,10 +121,15 @@ func (r *run) code(row int32) snapshot.StackID { return r.t.Lives[row].Stack }
 // longGap is how many lines a function may have that allocate nothing, between others, where calls are seen to begin behind them.
 const longGap = 12
 
+// classGap is how many lines lie at least between what two classes' functions allocate: two that are empty, the class, its
+// __init__ with the call of that around it and a module, an empty one, and the line of the function itself.
+const classGap = 8
+
 // findFunctions numbers the functions that frames are of. A class has a function of the same name as the class behind it in the
-// file: where lines of another function lie between two lines, they are not of one, nor where many do and calls begin there.
+// file: where lines of another function lie between two lines, they are not of one, nor where many do and calls begin there, or where
+// a class has room between and only some modules of a list go on to there.
 func (r *run) findFunctions() {
-	begins := r.beginnings()
+	begins, optional := r.beginnings(), r.optional()
 	all := make([]snapshot.FrameID, r.s.Frames.Len())
 	for i := range all {
 		all[i] = snapshot.FrameID(i + 1)
@@ -141,7 +146,8 @@ func (r *run) findFunctions() {
 		f := at(id)
 		name := r.s.Strings.Get(f.Name)
 		if !strings.HasPrefix(name, "<") {
-			if f.File != last.File || f.Name != last.Name || f.Line-last.Line > longGap && begins[id] {
+			gap := f.Line - last.Line
+			if f.File != last.File || f.Name != last.Name || gap > longGap && begins[id] || gap > classGap && optional[id] {
 				n++
 				around = n
 			}
@@ -197,6 +203,49 @@ func (r *run) beginnings() []bool {
 		before = stack
 	}
 	return begins
+}
+
+// optional are the frames of modules in torch's lists at a line that comes behind another of a function of that name in some modules, and
+// not in others, where an earlier line comes: they may be of the next module, as of an attention behind some blocks of an encoder.
+func (r *run) optional() map[snapshot.FrameID]bool {
+	type lines struct{ from, to snapshot.FrameID }
+	on, back := map[lines]bool{}, map[snapshot.FrameID]bool{}
+	var before []snapshot.FrameID
+	for row := r.warm; row < len(r.t.Lives); row++ {
+		id := r.t.Lives[row].Stack
+		if r.phases[id] != inProgram {
+			continue
+		}
+		stack := r.stack(id)
+		k := inCommon(before, stack)
+		was, now := len(before)-1-k, len(stack)-1-k
+		if was >= 0 && now >= 0 && r.inTorchsList(stack[now+1:]) {
+			a, b := r.s.Frames.Get(before[was]), r.s.Frames.Get(stack[now])
+			switch {
+			case a.File != b.File || a.Name != b.Name:
+			case a.Line < b.Line:
+				on[lines{before[was], stack[now]}] = true
+			default:
+				back[before[was]] = true
+			}
+		}
+		before = stack
+	}
+	out := map[snapshot.FrameID]bool{}
+	for l := range on {
+		out[l.to] = out[l.to] || back[l.from]
+	}
+	return out
+}
+
+// inTorchsList reports whether the code around a call is a list of torch's.
+func (r *run) inTorchsList(around []snapshot.FrameID) bool {
+	for depth, id := range around {
+		if r.isCode(around, depth) {
+			return r.contains(id)
+		}
+	}
+	return false
 }
 
 // findStacks finds what there is of Python in stacks, and has rows go by that: the same program is then the same run, whether or
