@@ -39,8 +39,9 @@ func (x *autocast) castGiven() (left []product16) {
 		read := x.gradientAt(x.end(row)) >= 0
 		type node struct{ end, grad int32 } // grad is the gradient of a weight, -1 for none
 		var ends []node                     // of products, those of the last ones first
-		given := read && x.savedBy(row).saver < 0 || !read && !products[next].weighs
-		kept := x.own[row] // by the operation that made it
+		alone := x.savedBy(row).saver < 0 // no operation of torch's saves it, as attention does, too, that is given a copy
+		given := read && alone || !read && !products[next].weighs
+		kept := x.own[row] || !given && alone // by the operation that made it, or one that the program asks for itself
 		if node := x.nodeAt(x.end(row)); node.Node != "" {
 			product := node.GivesOn() == frames.Half
 			given, kept = product || given && kept, !product
