@@ -500,7 +500,7 @@ func (x *autocast) weighOwn() {
 		of := &x.products[i]
 		told := x.operator(of.row).Precision == frames.Half || x.operator(of.row).Precision == frames.Contracts
 		if last := x.neededBefore(of.row); !of.weighs && last >= 0 && (told || x.isProduct(of.row)) {
-			of.weighs = x.gradientAt(x.end(last)) >= 0
+			of.weighs = x.weightAt(x.end(last)) >= 0
 		}
 	}
 }
@@ -708,7 +708,7 @@ func (r *run) precision(row int32) (of frames.Precision, function string) {
 
 // savesOwn reports whether what saved a row is no product, but the operation that made it.
 func (x *autocast) savesOwn(row int32) bool {
-	return x.saved(x.pass, row) && x.gradientAt(x.end(row)) < 0
+	return x.saved(x.pass, row) && x.weightAt(x.end(row)) < 0
 }
 
 // scores reports whether a row is of the size of the last product, and that was the program's own, as scores of attention are.
