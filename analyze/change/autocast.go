@@ -326,7 +326,7 @@ func (x *autocast) types() {
 			half, x.normed[last] = false, true
 		case joined >= 0:
 			half = half && x.narrow[joined]
-		case !other && x.isLogarithms(row, last):
+		case !other && (x.isLogarithms(row, last) || x.isSoftmax(row, last)):
 			if half, x.own[row] = false, true; x.narrow[last] {
 				x.widened = append(x.widened, widened{last, row})
 			}
@@ -338,7 +338,9 @@ func (x *autocast) types() {
 			half = true
 			x.products = append(x.products, product16{row: row, doubtful: works && !x.isProduct(row)})
 		case x.scores(last) && x.savesOwn(row) && !x.saved(x.pass, last) && !x.forProduct(row): // a softmax
-			half, x.own[row] = false, true
+			if half, x.own[row] = false, true; x.narrow[last] {
+				x.widened = append(x.widened, widened{last, row})
+			}
 		}
 		if last = row; norm {
 			stream[size] = half
@@ -674,6 +676,12 @@ func (x *autocast) isLogarithms(row, last int32) bool {
 	return slices.ContainsFunc(x.stack(x.code(x.forward[k+1])), func(id snapshot.FrameID) bool {
 		return frames.Of(x.s, id).Part() == frames.Loss && frames.TakesLogarithms(x.name(id))
 	})
+}
+
+// isSoftmax reports whether a row is a softmax that a program makes of the result before it by a function of Tensor's, where that does not
+// lie in one piece, as scores whose heads a layer mixed: it saves its result, and not what it is given, and copies that behind it.
+func (x *autocast) isSoftmax(row, last int32) bool {
+	return !x.saved(x.pass, last) && x.laysOut(row+1) && x.savesOwn(row) && !x.isProduct(row)
 }
 
 // norm reports whether a row is what a norm of torch's is given that saves it, and whether that is one of groups.
