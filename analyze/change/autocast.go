@@ -326,6 +326,8 @@ func (x *autocast) types() {
 			half, x.normed[last] = false, true
 		case joined >= 0:
 			half = half && x.narrow[joined]
+		case other && x.joinsWide(row, last):
+			half = false
 		case !other && (x.isLogarithms(row, last) || x.isSoftmax(row, last)):
 			if half, x.own[row] = false, true; x.narrow[last] {
 				x.widened = append(x.widened, widened{last, row})
@@ -534,6 +536,41 @@ func (x *autocast) joinedWith(row, last int32) int32 {
 		return -1 // it may be that several times, as heads of keys that are fewer than those of queries
 	}
 	return x.lastThere(last, row, rest)
+}
+
+// joinsWide reports whether a row may join something of 32 bits, or a part of it, that functions of the program's have, to the result before
+// it, as of what a model is given once more behind some layers: no row as large is there, as one is for what is computed element by element.
+func (x *autocast) joinsWide(row, last int32) (wide bool) {
+	const part = 16 // of what it is joined to, at least
+	if last < 0 || !x.narrow[last] || x.isProduct(row) || frames.Of(x.s, x.stack(x.code(row))[0]).IsLibrary() {
+		return false
+	}
+	n, all, born := x.t.Lives[last].Requested, x.t.Lives[row].Requested, x.t.Lives[row].Born
+	rest := all - n
+	if rest*part < n || rest <= 0 || rest%n == 0 {
+		return false
+	}
+	each := gcd(n, rest)
+	for of := last - 1; of >= max(last-nearBy, x.pass.rows.from); of-- {
+		m := x.t.Lives[of].Requested
+		switch {
+		case m < rest, x.end(of) <= born, x.phase(of) != inProgram, x.is(of, category.Parameter), x.worksIn(of),
+			x.saved(x.pass, of) && x.leaves(of) <= born:
+		case m == all:
+			return false
+		case m%each == 0 && !x.narrow[of]:
+			wide = true
+		}
+	}
+	return wide
+}
+
+// gcd is the greatest common divisor of two numbers.
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
 }
 
 // joinsAll reports whether all that the line made that made the result before a row, of its size and as many as that has room for, is
