@@ -538,8 +538,9 @@ func (x *autocast) joinedWith(row, last int32) int32 {
 	return x.lastThere(last, row, rest)
 }
 
-// joinsWide reports whether a row may join something of 32 bits, or a part of it, that functions of the program's have, to the result before
-// it, as of what a model is given once more behind some layers: no row as large is there, as one is for what is computed element by element.
+// joinsWide reports whether a row may join something of 32 bits, or a part of it, that functions of the program's have, to the result
+// before it, as of what a model is given once more behind some layers: no row as large is there, as one is for what is computed element by
+// element.
 func (x *autocast) joinsWide(row, last int32) (wide bool) {
 	const part = 16 // of what it is joined to, at least
 	if last < 0 || !x.narrow[last] || x.isProduct(row) || frames.Of(x.s, x.stack(x.code(row))[0]).IsLibrary() {
