@@ -328,7 +328,9 @@ func (x *autocast) types() {
 			half, x.normed[last] = false, true
 		case joined >= 0:
 			half = half && x.narrow[joined]
-		case !other && x.isLogarithms(row, last):
+		case other && x.joinsWide(row, last):
+			half = false
+		case !other && (x.isLogarithms(row, last) || x.isSoftmax(row, last)):
 			if half, x.own[row] = false, true; x.narrow[last] {
 				x.widened = append(x.widened, widened{last, row})
 			}
@@ -341,7 +343,9 @@ func (x *autocast) types() {
 			half = !doubtful || of == frames.Contracts || !x.computesWide(row, latest[size])
 			x.products = append(x.products, product16{row: row, doubtful: doubtful})
 		case x.scores(last) && x.savesOwn(row) && !x.saved(x.pass, last) && !x.forProduct(row): // a softmax
-			half, x.own[row] = false, true
+			if half, x.own[row] = false, true; x.narrow[last] {
+				x.widened = append(x.widened, widened{last, row})
+			}
 		case last >= 0 && x.t.Lives[last].Requested*aside < size:
 			was, seen := latest[size]
 			half = half && (was || !seen)
@@ -506,7 +510,7 @@ func (x *autocast) weighOwn() {
 		of := &x.products[i]
 		told := x.operator(of.row).Precision == frames.Half || x.operator(of.row).Precision == frames.Contracts
 		if last := x.neededBefore(of.row); !of.weighs && last >= 0 && (told || x.isProduct(of.row)) {
-			of.weighs = x.gradientAt(x.end(last)) >= 0
+			of.weighs = x.weightAt(x.end(last)) >= 0
 		}
 	}
 }
@@ -538,6 +542,42 @@ func (x *autocast) joinedWith(row, last int32) int32 {
 		return -1 // it may be that several times, as heads of keys that are fewer than those of queries
 	}
 	return x.lastThere(last, row, rest)
+}
+
+// joinsWide reports whether a row may join something of 32 bits, or a part of it, that functions of the program's have, to the result
+// before it, as of what a model is given once more behind some layers: no row as large is there, as one is for what is computed element by
+// element.
+func (x *autocast) joinsWide(row, last int32) (wide bool) {
+	const part = 16 // of what it is joined to, at least
+	if last < 0 || !x.narrow[last] || x.isProduct(row) || frames.Of(x.s, x.stack(x.code(row))[0]).IsLibrary() {
+		return false
+	}
+	n, all, born := x.t.Lives[last].Requested, x.t.Lives[row].Requested, x.t.Lives[row].Born
+	rest := all - n
+	if rest*part < n || rest <= 0 || rest%n == 0 {
+		return false
+	}
+	each := gcd(n, rest)
+	for of := last - 1; of >= max(last-nearBy, x.pass.rows.from); of-- {
+		m := x.t.Lives[of].Requested
+		switch {
+		case m < rest, x.end(of) <= born, x.phase(of) != inProgram, x.is(of, category.Parameter), x.worksIn(of),
+			x.saved(x.pass, of) && x.leaves(of) <= born:
+		case m == all:
+			return false
+		case m%each == 0 && !x.narrow[of]:
+			wide = true
+		}
+	}
+	return wide
+}
+
+// gcd is the greatest common divisor of two numbers.
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
 }
 
 // joinsAll reports whether all that the line made that made the result before a row, of its size and as many as that has room for, is
@@ -690,6 +730,12 @@ func (x *autocast) isLogarithms(row, last int32) bool {
 	})
 }
 
+// isSoftmax reports whether a row is a softmax that a program makes of the result before it by a function of Tensor's, where that does not
+// lie in one piece, as scores whose heads a layer mixed: it saves its result, and not what it is given, and copies that behind it.
+func (x *autocast) isSoftmax(row, last int32) bool {
+	return !x.saved(x.pass, last) && x.laysOut(row+1) && x.savesOwn(row) && !x.isProduct(row)
+}
+
 // norm reports whether a row is what a norm of torch's is given that saves it, and whether that is one of groups.
 func (x *autocast) norm(row int32) (group, is bool) {
 	if x.normed[row] {
@@ -722,7 +768,7 @@ func (r *run) precision(row int32) (of frames.Precision, function string) {
 
 // savesOwn reports whether what saved a row is no product, but the operation that made it.
 func (x *autocast) savesOwn(row int32) bool {
-	return x.saved(x.pass, row) && x.gradientAt(x.end(row)) < 0
+	return x.saved(x.pass, row) && x.weightAt(x.end(row)) < 0
 }
 
 // scores reports whether a row is of the size of the last product, and that was the program's own, as scores of attention are.

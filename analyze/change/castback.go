@@ -224,6 +224,14 @@ func (x *autocast) gradientAt(end int32) int32 {
 	return grad
 }
 
+// weightAt is gradientAt for a weight alone: what a node sums up, see partialsAt, is the gradient of a bias, or of a scale.
+func (x *autocast) weightAt(end int32) int32 {
+	if grad := x.gradientAt(end); grad >= 0 && !x.partialsAt(grad) {
+		return grad
+	}
+	return -1
+}
+
 // addUps finds what the pass adds up for the gradients of parameters that are used several times, in the order of birth.
 func (x *autocast) addUps() {
 	p := x.pass

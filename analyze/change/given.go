@@ -36,11 +36,12 @@ func (x *autocast) castGiven() (left []product16) {
 		if next == len(products) || x.normed[row] || x.wide[row] || x.beside(row) || x.is(row, category.Input) && !x.isFloats(row) {
 			continue
 		}
-		read := x.gradientAt(x.end(row)) >= 0
+		read := x.weightAt(x.end(row)) >= 0
 		type node struct{ end, grad int32 } // grad is the gradient of a weight, -1 for none
 		var ends []node                     // of products, those of the last ones first
-		given := read && x.savedBy(row).saver < 0 || !read && !products[next].weighs
-		kept := x.own[row] // by the operation that made it
+		alone := x.savedBy(row).saver < 0   // no operation of torch's saves it, as attention does, too, that is given a copy
+		given := read && alone || !read && !products[next].weighs
+		kept := x.own[row] || !given && alone // by the operation that made it, or one that the program asks for itself
 		if node := x.nodeAt(x.end(row)); node.Node != "" {
 			product := node.GivesOn() == frames.Half
 			given, kept = product || given && kept, !product
@@ -52,7 +53,7 @@ func (x *autocast) castGiven() (left []product16) {
 			given = !x.dropsOut(x.needs[i:], products[next].row)
 		}
 		if given {
-			ends = append(ends, node{x.end(row), x.gradientAt(x.end(row))})
+			ends = append(ends, node{x.end(row), x.weightAt(x.end(row))})
 		}
 		for _, u := range uses[row] {
 			same := func(n node) bool { return x.lastBefore(n.end) == x.lastBefore(u.to) }

@@ -77,7 +77,7 @@ func (x *autocast) multiplies(row int32, needed []bool) bool {
 			continue
 		}
 		last := x.lastBefore(x.end(of))
-		takes := (!same || x.code(of) == x.code(row)) && x.gradientBehind(last, n) >= 0
+		takes := (!same || x.code(of) == x.code(row)) && x.gradientBehind(last, n) >= 0 && !x.isForItself(of)
 		if same {
 			return takes || x.saved(x.pass, row) && x.lastBefore(x.end(row)) == last
 		}
@@ -109,6 +109,23 @@ func (x *autocast) computesWide(row int32, half bool) bool {
 		return !weighs && !attends && !x.narrow[of] && (!half || x.t.Lives[of].Requested*aside >= n)
 	}
 	return false
+}
+
+// isForItself reports whether the node that lets go of a row makes nothing but a gradient of its size, beside what the one before it sums
+// up for a bias: as that of a sum by index does, which keeps what it adds (index_add in tools/autograd/derivatives.yaml). A product keeps a
+// row for the gradient of what it is multiplied by.
+func (x *autocast) isForItself(of int32) bool {
+	begin, made := x.before(x.end(of)), int32(-1)
+	for row := x.lastBefore(x.end(of)); row > of && x.t.Lives[row].Born > begin; row-- {
+		if x.works(row) || x.partial(row) || x.partialsAt(row) {
+			continue
+		}
+		if made >= 0 {
+			return false
+		}
+		made = row
+	}
+	return made >= 0 && x.t.Lives[made].Requested == x.t.Lives[of].Requested
 }
 
 // gradientBehind is the first of a size, in bytes, that the node of a backward pass which makes a row last lets go of, and that backward

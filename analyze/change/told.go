@@ -244,7 +244,7 @@ func (t *told) isForSum(k int, row int32, o frames.Operator) bool {
 		return true
 	}
 	last := t.neededBefore(row)
-	return o.Precision == frames.Weighs && !t.saved(t.pass, of) && last >= 0 && t.gradientAt(t.end(last)) >= 0
+	return o.Precision == frames.Weighs && !t.saved(t.pass, of) && last >= 0 && t.weightAt(t.end(last)) >= 0
 }
 
 // isPart reports whether so many bytes may be a part of what is at a place, as queries are of what one layer makes with keys and values.
