@@ -554,7 +554,7 @@ func (x *autocast) joinsWide(row, last int32) (wide bool) {
 	}
 	n, all, born := x.t.Lives[last].Requested, x.t.Lives[row].Requested, x.t.Lives[row].Born
 	rest := all - n
-	if rest*part < n || rest <= 0 || rest%n == 0 {
+	if n == 0 || rest*part < n || rest <= 0 || rest%n == 0 {
 		return false
 	}
 	each := gcd(n, rest)

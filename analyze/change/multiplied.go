@@ -165,5 +165,5 @@ func (x *autocast) shifts(at int) bool {
 			return false
 		}
 	}
-	return vectors >= least && n%small == 0 && x.parameters[small]
+	return vectors >= least && small > 0 && n%small == 0 && x.parameters[small]
 }
