@@ -117,15 +117,17 @@ func (r *recording) fold(rows []int, period int) fold {
 	return f
 }
 
-// again is how far each row from one on is like that a period behind it, but for a few.
+// again is how far each row from one on is like that a period behind it, but for a few: where a whole pass is of others, the loop is over,
+// however long it was.
 func (r *recording) again(rows []int, from, period int) (to int) {
-	const few, near = 16, 8 // of so many one, and how many more
-	other := 0
+	const few, near = 16, 8  // of so many one, and how many more
+	other, last := 0, from-1 // last that was like it
 	for to = from; to+period < len(rows); to++ {
 		if r.alike(rows[to], rows[to+period]) {
+			last = to
 			continue
 		}
-		if other++; to == from || few*other > to-from+near {
+		if other++; to == from || few*other > to-from+near || to-last >= 2*period {
 			break
 		}
 	}
