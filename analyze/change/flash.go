@@ -162,7 +162,7 @@ func (r *run) isMasked(out int32, squares []square) bool {
 		}
 	}
 	n, statistics := r.t.Lives[out].Requested, r.t.Lives[out+1].Requested
-	return !r.inStack(stack) && slices.ContainsFunc(squares, func(s square) bool {
+	return statistics > 0 && !r.inStack(stack) && slices.ContainsFunc(squares, func(s square) bool {
 		whole := (s.tokens + tile - 1) / tile * tile
 		head := n * whole / (statistics * s.tokens) // elements
 		return s.row < out && r.end(s.row) > r.t.Lives[out].Born && head%of == 0 && head*statistics*s.tokens == n*whole &&
