@@ -36,7 +36,7 @@ func (d *draft) norms(p *pass) []norm {
 			small = d.t.Lives[k].Requested
 			k++
 		}
-		if n := k - row - 1; n < 2 || n > 4 || l.Requested%small != 0 {
+		if n := k - row - 1; n < 2 || n > 4 || small == 0 || l.Requested%small != 0 {
 			continue
 		}
 		if !within() || d.t.Lives[k].Requested != l.Requested {

@@ -28,6 +28,9 @@ func (d *draft) checkpoint(calls []instance, all bool, e *Applied) {
 	gone, stays := map[snapshot.StackID]bool{}, map[snapshot.StackID]bool{} // by stack inside of modules
 	for i := range calls {
 		c, x := &calls[i], parts[i]
+		if c.ordinal == 0 {
+			shared = nil // what another list shares, or this one for another pass
+		}
 		if len(x.saved) == 0 {
 			before = part{out: -1}
 			continue

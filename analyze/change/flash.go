@@ -1,6 +1,7 @@
 package change
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -18,6 +19,7 @@ import (
 // flash has attention that has 16 bits now, as a filter of its results says, be computed by the flash kernel.
 func (d *draft) flash(narrow func(row int32) bool) {
 	masks := sync.OnceValue(d.squares)
+	saved := sync.OnceValue(d.bySaver)
 	merges := map[int32]bool{} // rows that are copied no more
 	for i := range d.passes {
 		p := &d.passes[i]
@@ -32,7 +34,7 @@ func (d *draft) flash(narrow func(row int32) bool) {
 					d.copyMerged(out, merged)
 				}
 				if pads {
-					d.pad(p, out)
+					d.pad(p, out, slices.Concat(saved()[out], saved()[out+1]))
 				}
 			case d.inMultiHead(merged) && d.t.Lives[merged].Requested == d.t.Lives[out].Requested:
 				// Its queries lie by tokens, batches and heads, as it puts these together.
@@ -62,9 +64,9 @@ func (r *run) head(out int32) int64 {
 // nodeRows are what the node makes that lets go of a row, as far as C++ tells.
 func (r *run) nodeRows(of int32) func(yield func(row int32) bool) {
 	last := r.lastBefore(r.end(of))
-	node := r.operator(last)
+	node, first := r.operator(last), max(of+1, last-longNode)
 	return func(yield func(row int32) bool) {
-		for row := last; row > of && r.operator(row).Node == node.Node && r.operator(row).Name == node.Name && yield(row); row-- {
+		for row := last; row >= first && r.operator(row).Node == node.Node && r.operator(row).Name == node.Name && yield(row); row-- {
 		}
 	}
 }
@@ -72,14 +74,25 @@ func (r *run) nodeRows(of int32) func(yield func(row int32) bool) {
 // pads reports whether the flash kernel is given copies of what attention is given, see headsOf.
 func (r *run) pads(out int32) bool { return r.head(out)%headsOf != 0 }
 
+// bySaver are the rows that operations saved, by the row that saved them, see savedBy.
+func (r *run) bySaver() map[int32][]int32 {
+	by := map[int32][]int32{}
+	for _, row := range slices.Sorted(maps.Keys(r.savings)) {
+		saver := r.savings[row].saver
+		by[saver] = append(by[saver], row)
+	}
+	return by
+}
+
 // pad has the flash kernel be given copies of what attention saves, and give a result and gradients with as many elements, see headsOf.
-func (d *draft) pad(p *pass, out int32) {
+func (d *draft) pad(p *pass, out int32, saved []int32) {
 	const element = 4 // bytes
 	head := d.head(out)
 	has := func(row int32) bool { return d.t.Lives[row].Requested%(head*element) == 0 }
 	padded := func(row int32) int64 { return d.sizes[row] / head * ((head + headsOf - 1) / headsOf * headsOf) }
-	for row := p.rows.from; row < out; row++ {
-		if s := d.savedBy(row).saver; (s == out || s == out+1) && has(row) {
+	slices.Sort(saved)
+	for _, row := range saved {
+		if row >= p.rows.from && row < out && has(row) {
 			d.add(row, d.t.Lives[out].Born, d.end(row)).bytes = padded(row)
 			d.until(row, d.leaves(row))
 		}
@@ -162,7 +175,7 @@ func (r *run) isMasked(out int32, squares []square) bool {
 		}
 	}
 	n, statistics := r.t.Lives[out].Requested, r.t.Lives[out+1].Requested
-	return !r.inStack(stack) && slices.ContainsFunc(squares, func(s square) bool {
+	return statistics > 0 && !r.inStack(stack) && slices.ContainsFunc(squares, func(s square) bool {
 		whole := (s.tokens + tile - 1) / tile * tile
 		head := n * whole / (statistics * s.tokens) // elements
 		return s.row < out && r.end(s.row) > r.t.Lives[out].Born && head%of == 0 && head*statistics*s.tokens == n*whole &&

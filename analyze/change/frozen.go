@@ -141,28 +141,18 @@ func (x *autocast) inOrder(products, weights []int32) (of, by []int32) {
 // ofSomeModel are the products and the weights of one model, where a program has several: as many that one line calls, or nearly, and more
 // than some, as another brings to the device; none where nothing fits.
 func (x *autocast) ofSomeModel(products, weights []int32, least, others int) (of, by []int32) {
-	for _, called := range x.byLine(products) {
-		for _, moved := range x.byLine(weights) {
+	const many = 4096 // pairs: no program has as many models
+	lines, moves := x.byLine(products), x.byLine(weights)
+	if len(lines)*len(moves) > many {
+		return nil, nil
+	}
+	for _, called := range lines {
+		for _, moved := range moves {
 			if n := len(called) - len(moved); -others <= n && n <= others && len(called) > least {
 				return called, moved
 			}
 		}
 	}
-	for _, called := range x.byLine(products) {
-		for _, moved := range x.byLine(weights) {
-			if n := len(moved); n < len(called) && len(called) < 2*n && len(called) > least {
-				if all := x.largestMoved(moved[0], len(called)); all != nil {
-					return called, all
-				}
-			}
-		}
-	}
-	return nil, nil
-}
-
-// largestMoved are as many of the parameters that the line moves to the device which moves one of them, in their order, as weigh something:
-// the largest, for biases and scales are smaller; nil where sizes do not tell them apart.
-func (x *autocast) largestMoved(weight int32, n int) (out []int32) {
 	all := x.byLine(slices.Collect(func(yield func(int32) bool) {
 		for row := range x.rows() {
 			if x.is(row, category.Parameter) && !yield(row) {
@@ -170,13 +160,28 @@ func (x *autocast) largestMoved(weight int32, n int) (out []int32) {
 			}
 		}
 	}))
+	for _, called := range lines {
+		for _, moved := range moves {
+			if n := len(moved); n < len(called) && len(called) < 2*n && len(called) > least {
+				if largest := x.largestMoved(all, moved[0], len(called)); largest != nil {
+					return called, largest
+				}
+			}
+		}
+	}
+	return nil, nil
+}
+
+// largestMoved are as many of the parameters, which are given by line, that the line moves to the device which moves one of them, in their
+// order, as weigh something: the largest, for biases and scales are smaller; nil where sizes do not tell them apart.
+func (x *autocast) largestMoved(all [][]int32, weight int32, n int) (out []int32) {
 	k := slices.IndexFunc(all, func(rows []int32) bool { return slices.Contains(rows, weight) })
 	size := func(row int32) int64 { return x.t.Lives[row].Requested }
 	bySize := slices.SortedStableFunc(slices.Values(all[k]), func(a, b int32) int { return cmp.Compare(size(b), size(a)) })
 	if n >= len(bySize) || size(bySize[n-1]) == size(bySize[n]) {
 		return nil
 	}
-	return slices.DeleteFunc(all[k], func(row int32) bool { return size(row) <= size(bySize[n]) })
+	return slices.DeleteFunc(slices.Clone(all[k]), func(row int32) bool { return size(row) <= size(bySize[n]) })
 }
 
 // byLine parts rows where the program's own line that makes them changes.

@@ -29,7 +29,7 @@ func (d *draft) withProduct(g gate) int32 {
 func (d *draft) gateAt(p *pass, activated int32) (gate, bool) {
 	const halves = 2
 	g := gate{activated - 1, activated, d.lastingFrom(activated + 1)}
-	for g.halved > p.rows.from && !d.outlasts(g.halved) {
+	for g.halved > max(p.rows.from, activated-longNode) && !d.outlasts(g.halved) {
 		g.halved--
 	}
 	if g.halved < p.rows.from || g.product >= p.rows.to || d.sizes[g.halved] != halves*d.sizes[activated] ||

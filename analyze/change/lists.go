@@ -414,9 +414,10 @@ func (d *draft) withFirst(list group, to int) group {
 		}
 		for _, c := range other.calls {
 			if n := len(first); n > 0 && first[n-1].pass == c.pass && c.ordinal > 0 {
-				first[n-1].rows = slices.Concat(first[n-1].rows, c.rows)
+				first[n-1].rows = append(first[n-1].rows, c.rows...)
 				continue
 			}
+			c.rows = slices.Clip(c.rows) // more rows are of this call alone
 			first = append(first, c)
 		}
 	}

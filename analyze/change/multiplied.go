@@ -148,12 +148,13 @@ func (r *run) gradientBehind(last int32, n int64) int32 {
 // bits, and then scales what it is given and shifts it.
 func (x *autocast) shifts(at int) bool {
 	const (
-		least = 4 // vectors: with eps, its root, the scale, and the mean by that or the shift
-		aside = 8 // times smaller
+		least = 4  // vectors: with eps, its root, the scale, and the mean by that or the shift
+		aside = 8  // times smaller
+		most  = 16 // results from the first vector on
 	)
 	row := x.forward[at]
 	n, small, vectors := x.t.Lives[row].Requested, int64(0), 0
-	for _, of := range slices.Backward(x.forward[:at]) {
+	for _, of := range slices.Backward(x.forward[max(at-most, 0):at]) {
 		size := x.t.Lives[of].Requested
 		if !x.sameCall(x.t.Lives[of].Stack, x.t.Lives[row].Stack) || size != n && small != 0 && size != small {
 			break

@@ -8,7 +8,9 @@ import (
 
 	"github.com/snapana/snapana/analyze/change"
 	"github.com/snapana/snapana/fixtures/build"
+	"github.com/snapana/snapana/fixtures/buildtest"
 	"github.com/snapana/snapana/fixtures/pickler"
+	"github.com/snapana/snapana/snapshot"
 	"github.com/snapana/snapana/snapshot/load"
 )
 
@@ -332,6 +334,27 @@ func TestBoundAgain(t *testing.T) {
 		bound := slices.ContainsFunc(a.Changes[0].Assumptions, func(v change.Assumption) bool { return v.Kind == change.BoundAgain })
 		if bound != loop || loop && a.After.AllocatedPeak < 2*size {
 			t.Errorf("loop %v: bound again %v, allocated peak %d", loop, bound, a.After.AllocatedPeak)
+		}
+	}
+}
+
+// TestEmptyRows holds that statistics of norms and of attention may have no bytes: nothing is divided by these.
+func TestEmptyRows(t *testing.T) {
+	for file, ask := range map[string]string{"llama_checkpoint": "dtype=bf16:activations", "ref_logits_no_grad": "dtype=bf16:all"} {
+		for below := int64(512); below <= 1<<20; below *= 2 {
+			s, err := load.Open(t.Context(), lab+file+".pickle.xz", load.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			buildtest.Edit(s.Traces, func(e *snapshot.Event) bool {
+				if e.Size < below {
+					e.Size = 0
+				}
+				return true
+			})
+			if _, err := change.Ask(t.Context(), known(t, s), []change.Change{parse(t, ask)}); err != nil {
+				t.Errorf("%s: %v", file, err)
+			}
 		}
 	}
 }

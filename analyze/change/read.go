@@ -61,6 +61,7 @@ type run struct {
 	operationAt []int32          // by row, in operations
 	savings     map[int32]saving // by row, see findSavings
 	skips       map[int32]skip   // by row, see findSkips
+	lasting     []int32          // by row, see lastingFrom
 }
 
 // phase is what the program did where it allocated.
@@ -109,6 +110,7 @@ func read(s *snapshot.Snapshot, t *timeline.Timeline, st *steps.Result, uses *ca
 	r.findSavings()
 	r.saveUnused()
 	r.findSkips()
+	r.findLasting()
 	return r
 }
 

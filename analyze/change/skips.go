@@ -72,11 +72,18 @@ func (r *run) outlasts(row int32) bool {
 }
 
 // lastingFrom is the first row from one on that outlasts its operation, as many as there are for none.
-func (r *run) lastingFrom(row int32) int32 {
-	for int(row) < len(r.t.Lives) && !r.outlasts(row) {
-		row++
+func (r *run) lastingFrom(row int32) int32 { return r.lasting[row] }
+
+// findLasting finds that of each row, for many may be asked of one long stretch of scratch memory.
+func (r *run) findLasting() {
+	n := len(r.t.Lives)
+	r.lasting = make([]int32, n+1)
+	r.lasting[n] = int32(n)
+	for row := n - 1; row >= 0; row-- {
+		if r.lasting[row] = r.lasting[row+1]; r.outlasts(int32(row)) {
+			r.lasting[row] = int32(row)
+		}
 	}
-	return row
 }
 
 // joinedTo is the last of some rows of a size, before another, that is still there where one is made, and has a smaller one behind it; -1
