@@ -244,6 +244,9 @@ type product16 struct {
 	doubtful bool
 }
 
+// muchSmaller is by how many times what the program made last is smaller than what it makes of something else.
+const muchSmaller = 8
+
 // types finds the types of what is made on the way to the pass.
 func (x *autocast) types() {
 	norms := map[int32]bool{} // of the program's own
@@ -256,7 +259,6 @@ func (x *autocast) types() {
 			x.normed[in] = true
 		}
 	}
-	const aside = 8                // times smaller: what the program made last is something else
 	half, last := false, int32(-1) // the last result
 	// A module was called, if any is: before that, batches are put together, and averages of weights are made.
 	begun := !slices.ContainsFunc(x.forward, func(row int32) bool { return x.around[x.t.Lives[row].Stack] != 0 })
@@ -314,7 +316,7 @@ func (x *autocast) types() {
 		case !x.weights16 && x.shifts(at):
 			half = false
 		case of != frames.Contracts && (frames.Of(x.s, code).IsLibrary() || frames.Rearranges(x.file(code))): // it takes what it is given
-			if was, seen := latest[size]; seen && x.t.Lives[last].Requested*aside < size {
+			if was, seen := latest[size]; seen && x.t.Lives[last].Requested*muchSmaller < size {
 				half = was
 			}
 		case norm:
@@ -346,7 +348,7 @@ func (x *autocast) types() {
 			if half, x.own[row] = false, true; x.narrow[last] {
 				x.widened = append(x.widened, widened{last, row})
 			}
-		case last >= 0 && x.t.Lives[last].Requested*aside < size:
+		case last >= 0 && x.t.Lives[last].Requested*muchSmaller < size:
 			was, seen := latest[size]
 			half = half && (was || !seen)
 		}

@@ -92,7 +92,6 @@ func (x *autocast) multiplies(row int32, needed []bool) bool {
 // operation on elements of 32 bits: the result before it has 32, and so has what the node lets go of, which makes no gradient of a weight,
 // as that of a convolution does. What is much smaller may be places to pick from what was made last of the row's size, see half.
 func (x *autocast) computesWide(row int32, half bool) bool {
-	const aside = 8 // times smaller
 	k, _ := slices.BinarySearch(x.forward, row)
 	if k > 0 && x.narrow[x.forward[k-1]] || x.forProduct(row) {
 		return false
@@ -106,7 +105,7 @@ func (x *autocast) computesWide(row int32, half bool) bool {
 		grad := x.gradientAt(x.end(of))
 		weighs := grad >= 0 && !x.ofScale(grad, of)
 		attends := last == x.lastBefore(x.end(row)) // it keeps its result, too
-		return !weighs && !attends && !x.narrow[of] && (!half || x.t.Lives[of].Requested*aside >= n)
+		return !weighs && !attends && !x.narrow[of] && (!half || x.t.Lives[of].Requested*muchSmaller >= n)
 	}
 	return false
 }
@@ -149,7 +148,6 @@ func (r *run) gradientBehind(last int32, n int64) int32 {
 func (x *autocast) shifts(at int) bool {
 	const (
 		least = 4  // vectors: with eps, its root, the scale, and the mean by that or the shift
-		aside = 8  // times smaller
 		most  = 16 // results from the first vector on
 	)
 	row := x.forward[at]
@@ -162,7 +160,7 @@ func (x *autocast) shifts(at int) bool {
 		if size == n && small == 0 {
 			continue
 		}
-		if small, vectors = size, vectors+1; size*aside > n {
+		if small, vectors = size, vectors+1; size*muchSmaller > n {
 			return false
 		}
 	}
