@@ -8,6 +8,7 @@ import (
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
+	"github.com/snapana/snapana/analyze/kernel"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -332,22 +333,20 @@ func (x *autocast) types() {
 			half = half && x.narrow[joined]
 		case other && x.joinsWide(row, last):
 			half = false
-		case !other && (x.isLogarithms(row, last) || x.isSoftmax(row, last)):
-			if half, x.own[row] = false, true; x.narrow[last] {
-				x.widened = append(x.widened, widened{last, row})
-			}
+		case !other && (x.isLogarithms(row, last) || x.laysOutSoftmax(row, last)):
+			half = false
+			x.savesWide(last, row)
 		case !x.isProduct(row) && x.takesWide(row), other && x.takesTwo(row):
 			half = false
 		case x.scalesBy(last, row):
 			half = false
 		case other && (of == frames.Contracts || begun && leads[at]), x.isProduct(row): // by the program itself
 			doubtful := works && !x.isProduct(row)
-			half = !doubtful || of == frames.Contracts || !x.computesWide(row, latest[size])
+			half = !doubtful || of == frames.Contracts || !x.computesWide(at, latest[size])
 			x.products = append(x.products, product16{row: row, doubtful: doubtful})
 		case x.scores(last) && x.savesOwn(row) && !x.saved(x.pass, last) && !x.forProduct(row): // a softmax
-			if half, x.own[row] = false, true; x.narrow[last] {
-				x.widened = append(x.widened, widened{last, row})
-			}
+			half = false
+			x.savesWide(last, row)
 		case last >= 0 && x.t.Lives[last].Requested*muchSmaller < size:
 			was, seen := latest[size]
 			half = half && (was || !seen)
@@ -361,6 +360,13 @@ func (x *autocast) types() {
 		}
 	}
 	x.products = slices.DeleteFunc(x.products, func(of product16) bool { return of.doubtful })
+}
+
+// savesWide has an operation of 32 bits save its own result, and be given a copy of the result before it where that has 16.
+func (x *autocast) savesWide(last, row int32) {
+	if x.own[row] = true; x.narrow[last] {
+		x.widened = append(x.widened, widened{last, row})
+	}
 }
 
 // goOn has the pass go back through products that passes before left, as those of a generator are whose critic is
@@ -559,7 +565,7 @@ func (x *autocast) joinsWide(row, last int32) (wide bool) {
 	if n == 0 || rest*part < n || rest <= 0 || rest%n == 0 {
 		return false
 	}
-	each := gcd(n, rest)
+	each := kernel.GCD(n, rest)
 	for of := last - 1; of >= max(last-nearBy, x.pass.rows.from); of-- {
 		m := x.t.Lives[of].Requested
 		switch {
@@ -572,14 +578,6 @@ func (x *autocast) joinsWide(row, last int32) (wide bool) {
 		}
 	}
 	return wide
-}
-
-// gcd is the greatest common divisor of two numbers.
-func gcd(a, b int64) int64 {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
 }
 
 // joinsAll reports whether all that the line made that made the result before a row, of its size and as many as that has room for, is
@@ -732,9 +730,9 @@ func (x *autocast) isLogarithms(row, last int32) bool {
 	})
 }
 
-// isSoftmax reports whether a row is a softmax that a program makes of the result before it by a function of Tensor's, where that does not
-// lie in one piece, as scores whose heads a layer mixed: it saves its result, and not what it is given, and copies that behind it.
-func (x *autocast) isSoftmax(row, last int32) bool {
+// laysOutSoftmax reports whether a row is a softmax that a program makes of the result before it by a function of Tensor's, where that does
+// not lie in one piece, as scores whose heads a layer mixed: it saves its result, and not what it is given, and copies that behind it.
+func (x *autocast) laysOutSoftmax(row, last int32) bool {
 	return !x.saved(x.pass, last) && x.laysOut(row+1) && x.savesOwn(row) && !x.isProduct(row)
 }
 

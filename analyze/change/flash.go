@@ -1,7 +1,6 @@
 package change
 
 import (
-	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -29,12 +28,13 @@ func (d *draft) flash(narrow func(row int32) bool) {
 			}
 			switch merged := d.operation(out).to; {
 			case !d.inMultiHead(out):
-				pads := d.pads(out)
+				head := d.head(out)
+				pads := head%headsOf != 0
 				if pads || d.byHeads(out) {
 					d.copyMerged(out, merged)
 				}
 				if pads {
-					d.pad(p, out, slices.Concat(saved()[out], saved()[out+1]))
+					d.pad(p, out, head, slices.Concat(saved()[out], saved()[out+1]))
 				}
 			case d.inMultiHead(merged) && d.t.Lives[merged].Requested == d.t.Lives[out].Requested:
 				// Its queries lie by tokens, batches and heads, as it puts these together.
@@ -71,23 +71,19 @@ func (r *run) nodeRows(of int32) func(yield func(row int32) bool) {
 	}
 }
 
-// pads reports whether the flash kernel is given copies of what attention is given, see headsOf.
-func (r *run) pads(out int32) bool { return r.head(out)%headsOf != 0 }
-
-// bySaver are the rows that operations saved, by the row that saved them, see savedBy.
+// bySaver are the rows that operations saved, by the row that saved them, see savedBy, in no order.
 func (r *run) bySaver() map[int32][]int32 {
 	by := map[int32][]int32{}
-	for _, row := range slices.Sorted(maps.Keys(r.savings)) {
-		saver := r.savings[row].saver
-		by[saver] = append(by[saver], row)
+	for row, s := range r.savings {
+		by[s.saver] = append(by[s.saver], row)
 	}
 	return by
 }
 
-// pad has the flash kernel be given copies of what attention saves, and give a result and gradients with as many elements, see headsOf.
-func (d *draft) pad(p *pass, out int32, saved []int32) {
+// pad has the flash kernel be given copies of what attention saved, and give a result and gradients with as many elements, whose heads have
+// so many without, see headsOf.
+func (d *draft) pad(p *pass, out int32, head int64, saved []int32) {
 	const element = 4 // bytes
-	head := d.head(out)
 	has := func(row int32) bool { return d.t.Lives[row].Requested%(head*element) == 0 }
 	padded := func(row int32) int64 { return d.sizes[row] / head * ((head + headsOf - 1) / headsOf * headsOf) }
 	slices.Sort(saved)

@@ -379,11 +379,12 @@ func (d *draft) addedTo(row int32, depth int, behind, last int32) int32 {
 	module := false  // whether the function has called one on the way
 	calls := slices.ContainsFunc(d.t.Lives[row+1:behind+1], func(l timeline.Life) bool { return len(d.stack(l.Stack))-1 > depth })
 	line := d.line(d.stack(d.code(behind)), depth)
-	modules := slices.ContainsFunc(d.t.Lives[row+1:behind+1], func(l timeline.Life) bool {
+	callsModule := func(l timeline.Life) bool { // the statement behind
 		stack := d.stack(l.Stack)
 		return len(stack)-1 > depth && d.line(stack, depth) == line && d.callsModule(stack[:len(stack)-1-depth])
-	})
-	if modules && d.sizes[behind] == d.sizes[row] && d.sums(behind, depth) && d.code(behind) != d.code(row) {
+	}
+	if d.sizes[behind] == d.sizes[row] && d.sums(behind, depth) && d.code(behind) != d.code(row) &&
+		slices.ContainsFunc(d.t.Lives[row+1:behind+1], callsModule) {
 		return behind // the statement behind adds to it, as in `x = self.attention(x) + x`; that of a loop may be of a turn much later
 	}
 	for next := behind + 1; next <= min(last, behind+far); next++ {

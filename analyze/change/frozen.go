@@ -153,13 +153,13 @@ func (x *autocast) ofSomeModel(products, weights []int32, least, others int) (of
 			}
 		}
 	}
-	all := x.byLine(slices.Collect(func(yield func(int32) bool) {
-		for row := range x.rows() {
-			if x.is(row, category.Parameter) && !yield(row) {
-				return
-			}
+	var parameters []int32
+	for row := range x.rows() {
+		if x.is(row, category.Parameter) {
+			parameters = append(parameters, row)
 		}
-	}))
+	}
+	all := x.byLine(parameters)
 	for _, called := range lines {
 		for _, moved := range moves {
 			if n := len(moved); n < len(called) && len(called) < 2*n && len(called) > least {

@@ -229,12 +229,10 @@ func (d *draft) ofTurns(lists []keeper) *keeper {
 		}
 	}
 	out.calls, out.outer, out.staged = slices.Clone(out.calls), nil, nil
-	at := d.lineOfModule(out.around)
-	outside, function := out.around[at+1:], d.functions[out.around[at]]
+	depth := len(out.around) - 1 - d.lineOfModule(out.around)
 	ofFunction := func(row int32) bool {
-		stack := d.stack(d.code(row))
-		line := len(stack) - len(outside) - 1
-		return d.phase(row) == inProgram && line >= 0 && d.functions[stack[line]] == function && slices.Equal(stack[line+1:], outside)
+		same, _ := d.inside(out.around, d.stack(d.code(row)), d.code(row), depth)
+		return same && d.phase(row) == inProgram
 	}
 	for i := range out.calls {
 		c := &out.calls[i]

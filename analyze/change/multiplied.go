@@ -88,12 +88,13 @@ func (x *autocast) multiplies(row int32, needed []bool) bool {
 	return false
 }
 
-// computesWide reports whether what may be a product by what its node lets go of, but asks for no workspace where products do, is an
-// operation on elements of 32 bits: the result before it has 32, and so has what the node lets go of, which makes no gradient of a weight,
-// as that of a convolution does. What is much smaller may be places to pick from what was made last of the row's size, see half.
-func (x *autocast) computesWide(row int32, half bool) bool {
-	k, _ := slices.BinarySearch(x.forward, row)
-	if k > 0 && x.narrow[x.forward[k-1]] || x.forProduct(row) {
+// computesWide reports whether a result at a place of those on the way to the pass, which may be a product by what its node lets go of, but
+// asks for no workspace where products do, is an operation on elements of 32 bits: the result before it has 32, and so has what the node
+// lets go of, which makes no gradient of a weight, as that of a convolution does. What is much smaller may be places to pick from what was
+// made last of the row's size, see half.
+func (x *autocast) computesWide(at int, half bool) bool {
+	row := x.forward[at]
+	if at > 0 && x.narrow[x.forward[at-1]] || x.forProduct(row) {
 		return false
 	}
 	n := x.t.Lives[row].Requested

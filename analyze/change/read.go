@@ -3,6 +3,7 @@ package change
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -173,17 +174,8 @@ func (r *run) findFunctions() {
 func (r *run) beginnings() []bool {
 	begins := make([]bool, r.s.Frames.Len()+1)
 	r.starts, r.again = make([]bool, len(begins)), make([]bool, len(begins))
-	var before []snapshot.FrameID
-	for row := r.warm; row < len(r.t.Lives); row++ {
-		id := r.t.Lives[row].Stack
-		if r.phases[id] != inProgram {
-			continue
-		}
-		stack := r.stack(id)
-		k := 0 // frames around that are the same
-		for k < min(len(stack), len(before)) && stack[len(stack)-1-k] == before[len(before)-1-k] {
-			k++
-		}
+	for before, stack := range r.successions() {
+		k := inCommon(before, stack)
 		if 0 < k && k == len(before) && k < len(stack) {
 			r.again[before[0]] = true
 		}
@@ -202,9 +194,25 @@ func (r *run) beginnings() []bool {
 			at := stack[len(stack)-1-k]
 			begins[at], r.starts[at] = true, true
 		}
-		before = stack
 	}
 	return begins
+}
+
+// successions are the stacks with which the program allocates, each with the one before it, which the first has not.
+func (r *run) successions() iter.Seq2[[]snapshot.FrameID, []snapshot.FrameID] {
+	return func(yield func(before, stack []snapshot.FrameID) bool) {
+		var before []snapshot.FrameID
+		for _, l := range r.t.Lives[r.warm:] {
+			if r.phases[l.Stack] != inProgram {
+				continue
+			}
+			stack := r.stack(l.Stack)
+			if !yield(before, stack) {
+				return
+			}
+			before = stack
+		}
+	}
 }
 
 // optional are the frames of modules in torch's lists at a line that comes behind another of a function of that name in some modules, and
@@ -212,13 +220,7 @@ func (r *run) beginnings() []bool {
 func (r *run) optional() map[snapshot.FrameID]bool {
 	type lines struct{ from, to snapshot.FrameID }
 	on, back := map[lines]bool{}, map[snapshot.FrameID]bool{}
-	var before []snapshot.FrameID
-	for row := r.warm; row < len(r.t.Lives); row++ {
-		id := r.t.Lives[row].Stack
-		if r.phases[id] != inProgram {
-			continue
-		}
-		stack := r.stack(id)
+	for before, stack := range r.successions() {
 		k := inCommon(before, stack)
 		was, now := len(before)-1-k, len(stack)-1-k
 		if was >= 0 && now >= 0 && r.inTorchsList(stack[now+1:]) {
@@ -231,7 +233,6 @@ func (r *run) optional() map[snapshot.FrameID]bool {
 				back[before[was]] = true
 			}
 		}
-		before = stack
 	}
 	out := map[snapshot.FrameID]bool{}
 	for l := range on {

@@ -107,8 +107,7 @@ func (r *run) inTurns(g *group) bool {
 	if !g.interrupted() || !r.callsList(&g.calls[0]) {
 		return false
 	}
-	at := r.lineAt(g.around, 0)
-	function, line, outside := r.functions[g.around[at]], r.s.Frames.Get(g.around[at]).Line, g.around[at+1:]
+	depth := len(g.around) - 1 - r.lineAt(g.around, 0)
 	before := int32(0) // that line
 	for i := range g.calls {
 		first := g.calls[i].rows[0]
@@ -116,15 +115,15 @@ func (r *run) inTurns(g *group) bool {
 			continue
 		}
 		stack := r.stack(r.code(first - 1))
-		own := len(stack) - len(outside) - 1
-		if own < 0 || r.functions[stack[own]] != function || !slices.Equal(stack[own+1:], outside) {
+		same, back := r.inside(g.around, stack, r.code(first), depth) // back at an earlier line
+		if !same || !back {
 			return false
 		}
-		of := r.s.Frames.Get(stack[own]).Line
+		of := r.line(stack, depth)
 		if before == 0 {
 			before = of
 		}
-		if of != before || of >= line {
+		if of != before {
 			return false
 		}
 	}

@@ -3,6 +3,7 @@ package fit
 import (
 	"math"
 
+	"github.com/snapana/snapana/analyze/kernel"
 	"github.com/snapana/snapana/snapshot"
 )
 
@@ -314,8 +315,8 @@ func (v *observed) add(m *model, row int, size, its func(int) float64, steps boo
 	v.least, v.most = min(v.least, q), max(v.most, q)
 	v.own += own
 	v.rows++
-	v.unit, v.top = gcd(v.unit, int64(own)), max(v.top, int64(own))
-	v.itsUnit, v.itsTop = gcd(v.itsUnit, int64(n)), max(v.itsTop, int64(n))
+	v.unit, v.top = kernel.GCD(v.unit, int64(own)), max(v.top, int64(own))
+	v.itsUnit, v.itsTop = kernel.GCD(v.itsUnit, int64(n)), max(v.itsTop, int64(n))
 	if was := its(int(v.row)); n > 0 {
 		if was > 0 {
 			v.least, v.most = min(v.least, n/was), max(v.most, n/was)
@@ -346,14 +347,6 @@ func (v *observed) add(m *model, row int, size, its func(int) float64, steps boo
 	}
 }
 
-// gcd is the greatest common divisor of two numbers, of which 0 is divided by all.
-func gcd(a, b int64) int64 {
-	for b != 0 {
-		a, b = b, a%b
-	}
-	return a
-}
-
 // padded reports whether sizes that depend on the data are so many times a number of the batch, as where all of it is padded to the
 // longest: what divides the sizes of both recordings goes so often into what divides those of one as its batch has more.
 func (v *observed) padded(batch, its int64) bool {
@@ -361,7 +354,7 @@ func (v *observed) padded(batch, its int64) bool {
 		return false
 	}
 	const byChance = 50 // sums are so in one of so many cases, at most
-	both, common := gcd(v.unit, v.itsUnit), gcd(batch, its)
+	both, common := kernel.GCD(v.unit, v.itsUnit), kernel.GCD(batch, its)
 	factor, itsFactor := batch/common, its/common
 	return v.unit/both%factor == 0 && v.itsUnit/both%itsFactor == 0 &&
 		math.Pow(float64(factor), v.rows)*math.Pow(float64(itsFactor), v.pairs) > byChance

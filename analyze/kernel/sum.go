@@ -56,13 +56,18 @@ func (g GPU) SumBuffer(rows, columns int64) (bytes, semaphores int64) {
 // hardly one.
 func Unfolds(bytes, result int64) bool {
 	const most, chance, mostOfFew = 1 << 10, 2 << 10, 1 << 14
-	a, b := bytes, result
+	common := GCD(bytes, result)
+	// A patch has that many values more than the result's channels have in common with them: few where a layer has one
+	// channel left. What is added to a power of two has small divisors in common with anything.
+	return common <= 0 || bytes/common <= most || common > chance && bytes/common <= mostOfFew
+}
+
+// GCD is the greatest common divisor of two sizes, or other numbers, of which 0 is divided by all.
+func GCD(a, b int64) int64 {
 	for b != 0 {
 		a, b = b, a%b
 	}
-	// A patch has that many values more than the result's channels have in common with them: few where a layer has one
-	// channel left. What is added to a power of two has small divisors in common with anything.
-	return a <= 0 || bytes/a <= most || a > chance && bytes/a <= mostOfFew
+	return a
 }
 
 func up(a, b int64) int64 { return (a + b - 1) / b }
