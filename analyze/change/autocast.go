@@ -288,6 +288,8 @@ func (x *autocast) types() {
 		switch of, name := x.precision(row); {
 		case x.ofWeight(row, name):
 			half = true
+		case !x.inMultiHead(row) && x.attends(x.pass, row):
+			half, x.products = true, append(x.products, product16{row: row})
 		case of == frames.Weighs, of == frames.Half:
 			product, heads := x.isProduct(row), strings.Contains(name, "multi_head_attention")
 			n := len(x.products)

@@ -375,10 +375,17 @@ func (d *draft) recast(wide map[int32]bool) (most int64) {
 
 // castSoftmaxes has a softmax in 32 bits go over to 16 behind it, which the product behind that keeps.
 func (d *draft) castSoftmaxes(p *pass, wide map[int32]bool) {
+	byHand := slices.ContainsFunc(d.norms(p), func(n norm) bool { return d.name(d.stack(d.code(n.square))[0]) == "_norm" })
 	for row := p.rows.from; row+1 < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
 		stack := d.stack(d.t.Lives[row].Stack)
-		if len(stack) < 2 || d.name(stack[0]) != "softmax" ||
-			!frames.Of(d.s, stack[1]).Has(frames.UpcastsSoft) {
+		if len(stack) < 2 || d.name(stack[0]) != "softmax" {
+			continue
+		}
+		switch by := frames.Of(d.s, stack[1]); {
+		case by.Has(frames.UpcastsSoft):
+		case byHand && !by.IsLibrary():
+			d.add(row, d.t.Lives[row].Born-1, d.t.Lives[row].Born)
+		default:
 			continue
 		}
 		wide[row] = true

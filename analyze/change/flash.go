@@ -119,13 +119,14 @@ func (r *run) madeByTorch(row int32, function string) bool {
 // head lie, and before it nothing is made, as it would be of most masks, but numbers, as the seed is without dropout.
 func (r *run) attends(p *pass, out int32) bool {
 	const least, most = 4, 256 // elements of a head: the kernel takes no more (sdp_utils.cpp, check_head_dim_size_flash)
+	const seeds = 2            // numbers
 	o := r.operation(out)
 	from := o.from
 	for from < out && r.t.Lives[from].Requested <= number {
 		from++
 	}
 	if from != out || o.to != out+2 || int(o.to) >= len(r.t.Lives) || !r.saved(p, out) || !r.saved(p, out+1) ||
-		!r.inMultiHead(out) && r.operator(out).Ruled != "scaled_dot_product_attention" {
+		!r.inMultiHead(out) && r.operator(out).Ruled != "scaled_dot_product_attention" && !(r.operator(out).Name == "" && out == o.from+seeds) {
 		return false
 	}
 	n, statistics := r.t.Lives[out].Requested, r.t.Lives[out+1].Requested

@@ -40,8 +40,9 @@ func (x *autocast) castGiven() (left []product16) {
 		type node struct{ end, grad int32 } // grad is the gradient of a weight, -1 for none
 		var ends []node                     // of products, those of the last ones first
 		alone := x.savedBy(row).saver < 0   // no operation of torch's saves it, as attention does, too, that is given a copy
-		given := read && alone || !read && !products[next].weighs
-		kept := x.own[row] || !given && alone // by the operation that made it, or one that the program asks for itself
+		attended := x.savedForAttention(row)
+		given := read && alone || !read && !products[next].weighs || attended
+		kept := x.own[row] && !attended || !given && alone // by the operation that made it, or one that the program asks for itself
 		if node := x.nodeAt(x.end(row)); node.Node != "" {
 			product := node.GivesOn() == frames.Half
 			given, kept = product || given && kept, !product
@@ -143,6 +144,12 @@ func (x *autocast) castGiven() (left []product16) {
 	}
 	x.castFrozen(trained, floats >= 0)
 	return left
+}
+
+// savedForAttention reports whether attention of torch's saves a row, which it is given or gives.
+func (x *autocast) savedForAttention(row int32) bool {
+	saver := x.savedBy(row).saver
+	return saver >= 0 && !x.inMultiHead(saver) && (x.attends(x.pass, saver) || x.attends(x.pass, saver-1))
 }
 
 // takenOver reports whether the row at a place of those that backward needs was taken by what was made before a product, and not by that:
