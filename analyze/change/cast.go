@@ -389,7 +389,14 @@ func (d *draft) castSoftmaxes(p *pass, wide map[int32]bool) {
 			continue
 		}
 		wide[row] = true
-		d.add(row, d.t.Lives[row+1].Born, d.last(row)).parts = 2
+		over := d.last(row)
+		if k := row + 1; d.isDropout(k) { // which takes the copy's place
+			for int(k)+1 < len(d.t.Lives) && d.t.Lives[k].Requested != d.t.Lives[row].Requested && d.isDropout(k+1) {
+				k++
+			}
+			over = min(over, d.returned(k))
+		}
+		d.add(row, d.t.Lives[row+1].Born, over).parts = 2
 		if grads := d.gradientsOf(p, row); len(grads) > 0 {
 			born := d.t.Lives[grads[len(grads)-1]].Born
 			d.add(row, born, born)

@@ -74,7 +74,7 @@ func (r *run) byproduct(row int32) bool {
 // resultOfProduct reports whether a product makes a row last but for what it works in: what comes before are copies of what it is given,
 // which may be larger.
 func (r *run) resultOfProduct(row int32) bool {
-	if of, _ := r.precision(row); of != frames.Weighs || r.worksIn(row) {
+	if of, _ := r.precision(row); of != frames.Weighs && of != frames.Contracts || r.worksIn(row) {
 		return false
 	}
 	for next := row + 1; next < r.operation(row).to; next++ {
