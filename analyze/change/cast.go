@@ -373,7 +373,8 @@ func (d *draft) recast(wide map[int32]bool) (most int64) {
 	return most
 }
 
-// castSoftmaxes has a softmax in 32 bits go over to 16 behind it, which the product behind that keeps.
+// castSoftmaxes has a softmax in 32 bits go over to 16 behind it, which the product behind that keeps. Programs whose norms square in a
+// function of that name began with LLaMA's code, whose attention has its softmax given a copy of 32 bits (llama/model.py).
 func (d *draft) castSoftmaxes(p *pass, wide map[int32]bool) {
 	byHand := slices.ContainsFunc(d.norms(p), func(n norm) bool { return d.name(d.stack(d.code(n.square))[0]) == "_norm" })
 	for row := p.rows.from; row+1 < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {

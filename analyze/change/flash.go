@@ -116,17 +116,17 @@ func (r *run) madeByTorch(row int32, function string) bool {
 }
 
 // attends reports whether a row is a result of attention that a pass goes back through: behind it statistics of each token and
-// head lie, and before it nothing is made, as it would be of most masks, but numbers, as the seed is without dropout.
+// head lie, and before it nothing is made, as it would be of most masks, but numbers, as the seed and its offset are without dropout.
 func (r *run) attends(p *pass, out int32) bool {
 	const least, most = 4, 256 // elements of a head: the kernel takes no more (sdp_utils.cpp, check_head_dim_size_flash)
-	const seeds = 2            // numbers
 	o := r.operation(out)
 	from := o.from
 	for from < out && r.t.Lives[from].Requested <= number {
 		from++
 	}
-	if from != out || o.to != out+2 || int(o.to) >= len(r.t.Lives) || !r.saved(p, out) || !r.saved(p, out+1) ||
-		!r.inMultiHead(out) && r.operator(out).Ruled != "scaled_dot_product_attention" && !(r.operator(out).Name == "" && out == o.from+seeds) {
+	by := r.operator(out)
+	told := r.inMultiHead(out) || by.Ruled == "scaled_dot_product_attention" || by.Name == "" && out == o.from+2
+	if !told || from != out || o.to != out+2 || int(o.to) >= len(r.t.Lives) || !r.saved(p, out) || !r.saved(p, out+1) {
 		return false
 	}
 	n, statistics := r.t.Lives[out].Requested, r.t.Lives[out+1].Requested
