@@ -43,7 +43,8 @@ func (d *draft) autocast(wider map[int32]bool) (narrow map[int32]bool, unsure, c
 		x := autocast{draft: d, pass: p, forward: d.results(p), narrow: narrow, wide: map[int32]bool{}, normed: map[int32]bool{},
 			powered: map[int32]bool{}, own: own, casts: map[int32]bool{}, matrices: matrices, ofSize: sizes, needs: d.savedRows(p),
 			weights: weights, weighed: weighed, given: given,
-			sums: map[int32]int32{}, summed: map[int32][]int32{}, ownNorms: d.norms(p)}
+			sums: map[int32]int32{}, summed: map[int32][]int32{}, ownNorms: d.norms(p), reformatted: map[int64]bool{}}
+		x.findReformatted()
 		x.addUps()
 		x.findPiled()
 		m, once := x.modelOf(), x.rowsOnce()
@@ -67,6 +68,7 @@ func (d *draft) autocast(wider map[int32]bool) (narrow map[int32]bool, unsure, c
 		} else {
 			x.types()
 		}
+		x.castReformatted()
 		x.copyWidened()
 		left = x.goOn(left)
 		x.weighOwn()
@@ -217,6 +219,7 @@ type autocast struct {
 	own          map[int32]bool // results that operations save themselves, of all passes
 	casts        map[int32]bool // gradients that go over to another type, and whether that is the wider one
 	matrices     []int32        // large parameters
+	reformatted  map[int64]bool // the sizes of weights that convolutions copy into another memory format
 	ofSize       map[int64]int  // how many of these there are of a size
 	weights      map[int64]int  // by size, how many gradients of parameters a pass makes at most
 	needs        []int32        // what backward needs, see savedRows

@@ -263,13 +263,46 @@ func (x *autocast) isMade(row int32) bool {
 // addendsOrCopied are the addends of a gradient, or what AccumulateGrad made a copy of, in the order of the elements of the parameter, as
 // where convolutions go through channels last (torch/csrc/autograd/functions/accumulate_grad.h: new_empty_strided).
 func (x *autocast) addendsOrCopied(row int32) []int32 {
-	if x.operator(row).Name != "new_empty_strided" {
+	name := x.operator(row).Name
+	if name != "new_empty_strided" && (name != "" || !x.reformatted[x.t.Lives[row].Requested]) {
 		return x.addends(row)
 	}
 	if of := x.gradientBehind(row, x.t.Lives[row].Requested); of >= 0 {
 		return []int32{of}
 	}
 	return nil
+}
+
+// findReformatted finds the sizes of weights that convolutions copy on the way to the pass, see reformats. They make the gradients of these
+// in that format, too.
+func (x *autocast) findReformatted() {
+	for row := x.pass.rows.from; row < x.pass.rows.to && x.t.Lives[row].Born < x.pass.begin; row++ {
+		if x.reformats(row) {
+			x.reformatted[x.t.Lives[row].Requested] = true
+		}
+	}
+}
+
+// castReformatted has convolutions copy weights of 16 bits into another memory format, forward and, beside the gradients, backward.
+func (x *autocast) castReformatted() {
+	for row := x.pass.rows.from; row < x.pass.rows.to; row++ {
+		n := x.t.Lives[row].Requested
+		if !x.reformatted[n] {
+			continue
+		}
+		if x.reformats(row) && !x.wide[row] && !x.outside[row] {
+			x.narrow[row] = true
+		}
+		if of, made := x.sums[row]; !made || len(x.summed[of]) != 1 {
+			continue
+		}
+		begin := x.overBefore(x.t.Lives[row].Born)
+		for of := row - 1; of >= x.pass.rows.from && x.t.Lives[of].Born > begin; of-- {
+			if x.t.Lives[of].Requested == n && x.phase(of) == inBackward && x.end(of) <= x.end(row) {
+				x.narrow[of] = true
+			}
+		}
+	}
 }
 
 // findPiled finds what a pass makes for parameters that have a gradient from a smaller batch before, to which it is added

@@ -3,6 +3,7 @@ package change
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/snapana/snapana/analyze/category"
 	"github.com/snapana/snapana/analyze/frames"
@@ -180,8 +181,8 @@ type evaluated struct {
 }
 
 // evaluated finds what a program makes by calls of modules that it trains by none, between its steps or behind them. No recording in 32
-// bits tells whether that is under torch.autocast: most evaluate as they train, and sample, or generate, outside of it. In the other way
-// all keep 32 bits or, where nothing is evaluated, none. What accelerate runs is under it whoever calls it.
+// bits tells whether that is under torch.autocast: most evaluate as they train, and sample, generate, or test, outside of it. In the other
+// way all keep 32 bits or, where nothing is evaluated, none. What accelerate runs is under it whoever calls it.
 func (d *draft) evaluated() (e evaluated) {
 	e.wide = map[int32]bool{}
 	if d.accelerates {
@@ -204,16 +205,16 @@ func (d *draft) evaluated() (e evaluated) {
 }
 
 // besideTraining are the rows that modules make in calls by the program itself that no pass trains, and what comes of them until others are
-// called, in few of the passes, as a teacher is called in most: those of an evaluation, which gets a batch of its own or has a loss before
-// the program trains again, and others. Where the same statement calls what is trained, that is under torch.autocast, and so are modules
-// that another package calls, as trainers do.
+// called, in few of the passes, as a teacher is called in most: those of an evaluation, which gets a batch of its own, has a loss before
+// the program trains again, or is named for that, see evaluator, and others. Where the same statement calls what is trained, that is under
+// torch.autocast, and so are modules that another package calls, as trainers do.
 func (r *run) besideTraining() (judged, sampled map[int32]bool) {
 	trains, callers := r.trainingCalls()
 	judged, sampled = map[int32]bool{}, map[int32]bool{}
 	var now between
 	over := func() {
 		of := sampled
-		if now.judges {
+		if now.judges && !now.tests {
 			of = judged
 		}
 		for _, row := range now.rows {
@@ -235,7 +236,9 @@ func (r *run) besideTraining() (judged, sampled map[int32]bool) {
 		}
 		if now.calls {
 			now.rows = append(now.rows, row)
-			now.judges = now.judges || r.inLoss(row) || now.given != 0 && now.given == r.functions[caller]
+			judges, tests := r.evaluator(code)
+			now.tests = now.tests || tests
+			now.judges = now.judges || judges || r.inLoss(row) || now.given != 0 && now.given == r.functions[caller]
 		}
 	}
 	over()
@@ -248,6 +251,25 @@ type between struct {
 	given  int32 // the function that was given a batch last, 0 for none
 	calls  bool  // such modules were called last
 	judges bool
+	tests  bool // a function does that is named for tests
+}
+
+// evaluator says what the innermost function around the call of a module is named for that has such a name: for an evaluation, as evaluate
+// or validate, which mostly is under torch.autocast where a program trains under that, or for tests, which mostly are not, as in the
+// examples of PyTorch (pytorch/examples, mnist/main.py) and what follows these.
+func (r *run) evaluator(code snapshot.StackID) (judges, tests bool) {
+	for _, id := range r.outside(r.stack(code)) {
+		if frames.Of(r.s, id).IsLibrary() {
+			continue
+		}
+		switch name := r.name(id); {
+		case name == "test":
+			return false, true
+		case strings.HasPrefix(name, "evaluate"), strings.HasPrefix(name, "validate"):
+			return true, false
+		}
+	}
+	return false, false
 }
 
 // trainingCalls are the calls of modules that a pass trains, by the number of the frames around, and the statements that make them.

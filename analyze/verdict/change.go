@@ -294,7 +294,7 @@ func assumed(a *change.Assumption) string {
 		return "The program evaluates under torch.autocast, as it trains; what it evaluates outside of it keeps 32 bits, which may make " +
 			"the peak higher."
 	case change.SamplesFull:
-		return "What the program samples between its steps, or behind them, is made outside of torch.autocast, in 32 bits."
+		return "What the program samples, or tests, between its steps, or behind them, is made outside of torch.autocast, in 32 bits."
 	case change.WeightsGiven:
 		return "The program runs under torch.autocast, as its copies of weights tell: those go, and what had 32 bits for a " +
 			"weight alone, as embeddings have, has 16."
