@@ -456,6 +456,9 @@ func (d *draft) applyCheckpoint(c *Change, a *Applied, refuse refusal) error {
 	}
 	for _, m := range c.modules {
 		groups := named[m.name]
+		if groups != nil && len(groups) == 0 {
+			continue // it keeps nothing
+		}
 		if groups == nil {
 			if groups = d.at(m.name, m.within); len(groups) == 0 {
 				if d.place(m.name) != nil {

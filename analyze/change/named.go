@@ -103,7 +103,17 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		named, guess = d.numbered(d.within(kept), c, names), true
 	}
 	if len(named) == 0 {
-		return nil, d.ambiguous(c, kept)
+		parts := d.attributes(c, names)
+		if parts == nil {
+			return nil, d.ambiguous(c, kept)
+		}
+		for _, name := range names {
+			for i := range parts[name] {
+				a.takenFor(name, &parts[name][i])
+			}
+		}
+		a.assume(OneOfLists)
+		return parts, nil
 	}
 	guessed = guessed || guess
 	out := map[string][]group{}
@@ -124,6 +134,68 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		a.assume(OneOfLists)
 	}
 	return out, nil
+}
+
+// attributes takes modules that one call of a module makes, from a line each, for names that are as many, in that order: parts of a network
+// with an attribute each, as the ways down and up of a U-Net often are. It is nil where there are not as many anywhere, or several times.
+// One that keeps nothing has a name, and no group.
+func (d *draft) attributes(c *Change, names []string) map[string][]group {
+	const least, deep = 3, 4 // names, and calls of modules around
+	if len(names) < least || slices.ContainsFunc(c.modules, func(m modules) bool { return m.within || m.to >= 0 }) {
+		return nil
+	}
+	for level := range deep {
+		found := d.lines(func(stack []snapshot.FrameID, depth int) bool {
+			calls := 0
+			for _, id := range stack[depth+1:] {
+				if frames.Of(d.s, id).IsModuleCall() {
+					calls++
+				}
+			}
+			return calls == level
+		})
+		found = slices.DeleteFunc(found, func(lines [][]group) bool { return len(lines) != len(names) })
+		switch len(found) {
+		case 0:
+			continue
+		case 1:
+			out := map[string][]group{}
+			for i, groups := range found[0] {
+				out[names[i]] = groups
+			}
+			return out
+		}
+		break
+	}
+	return nil
+}
+
+// lines are the modules that lines call which a filter takes, each line's as one, in the order of the calls, by the call of a module that
+// they are made in; those of a line that keep nothing are none.
+func (d *draft) lines(takes func(stack []snapshot.FrameID, depth int) bool) (out [][][]group) {
+	groups, keeps := map[string][]group{}, map[string]bool{} // by line, and by what is around
+	around := func(line []snapshot.FrameID) string { return fmt.Sprint(line[1+max(d.moduleCall(line[1:]), 0):]) }
+	for _, g := range d.modules(false, takes) {
+		line := fmt.Sprint(g.around)
+		groups[line], keeps[around(g.around)] = append(groups[line], d.whole(g)), true
+	}
+	seen, at := map[string]bool{}, map[string]int{} // lines, and by what is around
+	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
+		stack, depth := d.stack(d.code(row)), -1
+		if d.phase(row) == inProgram {
+			depth = d.callIn(stack, takes)
+		}
+		if depth < 0 || !keeps[around(stack[depth:])] || seen[fmt.Sprint(stack[depth:])] {
+			continue
+		}
+		of, line := around(stack[depth:]), fmt.Sprint(stack[depth:])
+		if seen[line] = true; at[of] == 0 {
+			out = append(out, nil)
+			at[of] = len(out)
+		}
+		out[at[of]-1] = append(out[at[of]-1], append([]group{}, groups[line]...))
+	}
+	return out
 }
 
 // candidates are the lists that names may be of, and whether that is guessed: those that keep little are none, unless there are as many

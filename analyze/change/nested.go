@@ -3,6 +3,7 @@ package change
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -267,13 +268,13 @@ func (d *draft) in(g, list *group, at int) group {
 // another each is of such a name. It is nil where that is not so, or functions of several models do, and empty where there are not so
 // many.
 func (d *draft) numbered(kept []keeper, c *Change, names []string) map[string][]keeper {
-	stem, least, most := "", 1, 0
+	stem, least, most, first := "", 1, 0, math.MaxInt
 	for i, name := range names {
 		s, n := numberOf(name)
 		if n < 0 || i > 0 && s != stem {
 			return nil
 		}
-		stem, least, most = s, min(least, n), max(most, n)
+		stem, least, most, first = s, min(least, n), max(most, n), min(first, n)
 	}
 	of := map[string][]keeper{}
 	for _, k := range kept {
@@ -308,6 +309,11 @@ func (d *draft) numbered(kept []keeper, c *Change, names []string) map[string][]
 			return nil
 		}
 	}
+	if found == nil && short && first > 1 && most-first == len(names)-1 {
+		if found = d.asManyStages(kept, len(names)); found != nil {
+			least = first
+		}
+	}
 	switch {
 	case found == nil && short:
 		return map[string][]keeper{}
@@ -334,6 +340,22 @@ func (d *draft) numbered(kept []keeper, c *Change, names []string) map[string][]
 		out[name] = []keeper{of}
 	}
 	return out
+}
+
+// asManyStages are the stages of the one list that has so many, nil where none has, or several: where names count from a later number on,
+// those before it are called elsewhere, and may not be trained, as the first ones of a backbone.
+func (d *draft) asManyStages(kept []keeper, many int) (found []keeper) {
+	for _, k := range kept {
+		stages := d.stagesOf(k)
+		switch {
+		case len(stages) != many:
+		case found != nil:
+			return nil
+		default:
+			found = stages
+		}
+	}
+	return found
 }
 
 // whole is a list of modules as one module.
