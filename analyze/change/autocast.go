@@ -269,7 +269,7 @@ func (x *autocast) types() {
 	stream := map[int64]bool{} // by size, whether what a norm is given has 16 bits
 	latest := map[int64]bool{} // by size, whether the last result has 16 bits
 	works, leads := x.productsWork(), x.leadToProducts()
-	powers := x.powers()
+	powers, centered := x.powers(), x.centered()
 	for at, row := range x.forward {
 		if x.wide[row] || x.outside[row] || x.masks(row) {
 			continue
@@ -288,6 +288,7 @@ func (x *autocast) types() {
 		joined := x.joinedWith(row, last)
 		group, norm := x.norm(row)
 		x.normed[row] = norm
+		norm = norm || centered[row]
 		switch of, name := x.precision(row); {
 		case x.ofWeight(row, name):
 			half = true
@@ -365,6 +366,29 @@ func (x *autocast) types() {
 		}
 	}
 	x.products = slices.DeleteFunc(x.products, func(of product16) bool { return of.doubtful })
+}
+
+// centered are what norms of the program's own are given that take its mean off first, as those of layers that tutorials write by hand:
+// their modules make two statistics or more, of many elements each, before anything of its size.
+func (x *autocast) centered() map[int32]bool {
+	const least, statistics = 2, 32
+	out := map[int32]bool{}
+	size := func(at int) int64 { return x.t.Lives[x.forward[at]].Requested }
+	sameCall := func(i, j int) bool { return x.sameCall(x.t.Lives[x.forward[i]].Stack, x.t.Lives[x.forward[j]].Stack) }
+	for at := 1; at < len(x.forward); at++ {
+		n := size(at)
+		if n <= number || n*statistics > size(at-1) || sameCall(at-1, at) {
+			continue
+		}
+		to := at
+		for to < len(x.forward) && size(to) == n && sameCall(to, at) {
+			to++
+		}
+		if to-at >= least && to < len(x.forward) && size(to) == size(at-1) && sameCall(to, at) {
+			out[x.forward[at-1]] = true
+		}
+	}
+	return out
 }
 
 // savesWide has an operation of 32 bits save its own result, and be given a copy of the result before it where that has 16.

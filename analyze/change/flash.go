@@ -66,7 +66,7 @@ func (r *run) nodeRows(of int32) func(yield func(row int32) bool) {
 	last := r.lastBefore(r.end(of))
 	node, first := r.operator(last), max(of+1, last-longNode)
 	return func(yield func(row int32) bool) {
-		for row := last; row >= first && r.operator(row).Node == node.Node && r.operator(row).Name == node.Name && yield(row); row-- {
+		for row := last; node.Node != "" && row >= first && r.operator(row).Node == node.Node && r.operator(row).Name == node.Name && yield(row); row-- {
 		}
 	}
 }
