@@ -266,7 +266,7 @@ func (x *autocast) types() {
 	stream := map[int64]bool{} // by size, whether what a norm is given has 16 bits
 	latest := map[int64]bool{} // by size, whether the last result has 16 bits
 	works, leads := x.productsWork(), x.leadToProducts()
-	powers := x.powers()
+	powers, sums := x.powers(), x.addsParameters()
 	for at, row := range x.forward {
 		if x.wide[row] || x.outside[row] || x.masks(row) {
 			continue
@@ -325,6 +325,8 @@ func (x *autocast) types() {
 		case norm:
 			was, seen := stream[size]
 			half = half && (seen && was || !seen && group)
+		case sums[row] && !x.weights16:
+			half = false
 		case last >= 0 && x.widens(row, last) && !x.isProduct(row):
 			half = x.otherIsNarrow(row)
 		case last >= 0 && !x.weights16 && x.appends(last, row):
