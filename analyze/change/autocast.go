@@ -269,7 +269,7 @@ func (x *autocast) types() {
 	stream := map[int64]bool{} // by size, whether what a norm is given has 16 bits
 	latest := map[int64]bool{} // by size, whether the last result has 16 bits
 	works, leads := x.productsWork(), x.leadToProducts()
-	powers, centered := x.powers(), x.centered()
+	powers, sums, centered := x.powers(), x.addsParameters(), x.centered()
 	for at, row := range x.forward {
 		if x.wide[row] || x.outside[row] || x.masks(row) {
 			continue
@@ -329,6 +329,8 @@ func (x *autocast) types() {
 		case norm:
 			was, seen := stream[size]
 			half = half && (seen && was || !seen && group)
+		case sums[row] && !x.weights16:
+			half = false
 		case last >= 0 && x.widens(row, last) && !x.isProduct(row):
 			half = x.otherIsNarrow(row)
 		case last >= 0 && !x.weights16 && x.appends(last, row):

@@ -211,8 +211,8 @@ func (d *draft) castLosses(p *pass, wide map[int32]bool, shares bool, is func(st
 }
 
 // givenSoftmax reports whether the logarithms of probabilities that a loss is given, which begins with a row and makes another of their
-// size, come of torch's softmaxes, which compute in 32 bits (fp32 in aten/src/ATen/autocast_mode.h): then it makes no copy. What is as large
-// and was made since may be the probabilities that they are compared with, as those of smoothed labels, and what these are copied of.
+// size, come of torch's softmaxes, which compute in 32 bits (fp32 in aten/src/ATen/autocast_mode.h): then it makes no copy. What is as
+// large and was made since may be the probabilities that they are compared with, as those of smoothed labels, and what these are copied of.
 func (d *draft) givenSoftmax(p *pass, first, largest int32) bool {
 	others := 2
 	for of := first - 1; of >= p.rows.from && others >= 0; of-- {

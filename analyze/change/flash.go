@@ -65,8 +65,11 @@ func (r *run) head(out int32) int64 {
 func (r *run) nodeRows(of int32) func(yield func(row int32) bool) {
 	last := r.lastBefore(r.end(of))
 	node, first := r.operator(last), max(of+1, last-longNode)
+	if node.Node == "" {
+		first = last + 1
+	}
 	return func(yield func(row int32) bool) {
-		for row := last; node.Node != "" && row >= first && r.operator(row).Node == node.Node && r.operator(row).Name == node.Name && yield(row); row-- {
+		for row := last; row >= first && r.operator(row).Node == node.Node && r.operator(row).Name == node.Name && yield(row); row-- {
 		}
 	}
 }

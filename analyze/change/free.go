@@ -111,7 +111,7 @@ func (d *draft) goes(row int32, kept bool) (event int32, depth int) {
 		}
 		last := d.lastIn(at, own, depth)
 		switch {
-		case by.saver > last || x.last < made || x.last == last && d.inPlace(row, last):
+		case by.saver > last || x.last < made || x.last == last && d.inPlace(row, last) && !d.turnEnds(last, own, depth):
 			at, made = last, max(made, last+1)
 		case by.saver > x.last || by.several:
 			return d.returned(last), depth
@@ -465,6 +465,20 @@ func (d *draft) inPlace(row, last int32) bool {
 	}
 	end := d.t.Lives[result].GivenUp()
 	return result > row && end >= 0 && end <= d.returned(last)
+}
+
+// turnEnds reports whether a function at a depth from outside that no module calls is back where it was behind a row: a loop's turn is
+// over then, and the function does not return.
+func (d *draft) turnEnds(row int32, own []snapshot.FrameID, depth int) bool {
+	next := row + 1
+	for int(next) < len(d.t.Lives) && d.phase(next) == inNothing {
+		next++
+	}
+	if int(next) == len(d.t.Lives) || d.callsModule(own[len(own)-1-depth:]) {
+		return false
+	}
+	same, back := d.inside(own, d.stack(d.code(next)), d.code(row), depth)
+	return same && back
 }
 
 // lastIn is the last row that a function allocates which has a row at a depth from outside, until it returns or is back where it was.

@@ -237,7 +237,7 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 			end = max(end, min(d.autocastOver(row, biases), d.last(row)-1))
 		}
 		sooner := end
-		if holder > depth && holder == d.caller(own, len(d.outside(own))) {
+		if holder > depth && d.givenByModel(row, own, holder) {
 			end = max(end, min(d.boundUntil(row, own, holder), d.last(row)-1))
 		}
 		within := holder > depth || holder == depth && d.readAt(row, d.stack(d.code(row)), depth, true).into >= 0
@@ -269,6 +269,21 @@ func (d *draft) noGrad(ctx context.Context, where *place, e *Applied) {
 	d.noLoss(where, gone, kept, e)
 }
 
+// givenByModel reports whether a function at a depth from outside, which no module calls, gets a row from a call that goes through modules:
+// of a model, or of a function that calls such, as a method `predict` that makes scores of what its own modules give.
+func (d *draft) givenByModel(row int32, own []snapshot.FrameID, depth int) bool {
+	at := len(own) - 1 - depth
+	if at <= 0 || d.callsModule(own[at:]) {
+		return false
+	}
+	for of := row; of >= int32(d.warm) && (d.phase(of) == inNothing || d.onLine(of, own, depth)); of-- {
+		if stack := d.stack(d.code(of)); len(stack)-1 > depth && d.callsModule(stack[:len(stack)-1-depth]) {
+			return true
+		}
+	}
+	return false
+}
+
 // boundUntil is the event after which a variable of a function at a depth from outside has no longer what a model gave it: one that loops
 // has it until the next turn's call is over, and any until it returns. What another call on the line is given, none has.
 func (d *draft) boundUntil(row int32, own []snapshot.FrameID, depth int) int32 {
@@ -276,7 +291,7 @@ func (d *draft) boundUntil(row int32, own []snapshot.FrameID, depth int) int32 {
 		return -1
 	}
 	last, again := row, false
-	for next := row + 1; int(next) < len(d.t.Lives) && d.phase(next) != inBackward; next++ {
+	for next := d.operation(row).to; int(next) < len(d.t.Lives) && d.phase(next) != inBackward; next++ {
 		if d.phase(next) == inNothing {
 			continue
 		}
@@ -518,6 +533,19 @@ func (d *draft) noGradientsFor(p *pass, border []int32, e *Applied) {
 	}
 }
 
+// inSameCall reports whether a function that no module calls makes a row, and goes on to make another, both in one call by the function at
+// a depth from outside.
+func (d *draft) inSameCall(row, other int32, depth int) bool {
+	own := d.stack(d.code(row))
+	for at := len(own) - 2 - depth; at >= 0 && !frames.Of(d.s, own[at]).IsModuleCall(); at-- {
+		if d.isCode(own, at) {
+			same, back := d.inside(own, d.stack(d.code(other)), d.code(row), len(own)-1-at)
+			return same && !back
+		}
+	}
+	return false
+}
+
 // noLoss lets go of what only a graph of code that keeps nothing still had, which backward never went through: what that
 // gives on in its own line, and, of a loss that is made of its result, all but the loss.
 func (d *draft) noLoss(where *place, gone, kept map[int32]bool, e *Applied) {
@@ -540,7 +568,8 @@ func (d *draft) noLoss(where *place, gone, kept map[int32]bool, e *Applied) {
 			only[of] = true
 		case !only[of]:
 		case depth >= 0:
-			if x := d.readAt(row, own, depth, true); x.into >= 0 && !kept[row] && d.until(row, d.operationOf(x.into)) {
+			x := d.readAt(row, own, depth, true)
+			if x.into >= 0 && !kept[row] && !d.inSameCall(row, x.into, depth) && d.until(row, d.operationOf(x.into)) {
 				e.count(d.run, row)
 			}
 		case frames.Of(d.s, own[0]).Part() != frames.Loss:

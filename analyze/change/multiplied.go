@@ -167,3 +167,38 @@ func (x *autocast) shifts(at int) bool {
 	}
 	return vectors >= least && small > 0 && n%small == 0 && x.parameters[small]
 }
+
+// addsParameters are the results on the way to the pass that the program makes by adding a parameter to what it made before, as positions
+// that are learned: the sum has the 32 bits of that (c10/core/ScalarType.h, promoteTypes). The node of such a sum saved nothing, so that
+// right behind the one that goes back through what is made of the result the engine sums up what that gives on, and has the gradient.
+func (x *autocast) addsParameters() map[int32]bool {
+	out, nodes := map[int32]bool{}, nodes{x.draft, x.pass, x.gradient}
+	for grad := x.pass.rows.from; grad < x.pass.rows.to; grad++ {
+		born, m := x.t.Lives[grad].Born, x.t.Lives[grad].Requested
+		if born < x.pass.begin || m <= number || !x.gradient(grad) {
+			continue
+		}
+		given := grad - 1
+		n := x.t.Lives[given].Requested
+		if x.phase(given) != inBackward || n <= m || n%m != 0 || x.end(given) <= born || x.gradient(given) ||
+			nodes.bias(grad, span{x.overBefore(born), x.nodeOver(grad)}) {
+			continue
+		}
+		saved := int32(-1) // what was let go of last before
+		for e := born - 1; e > x.t.Lives[given].Born && saved < 0; e-- {
+			if of := x.ended[e] - 1; of >= 0 && x.saved(x.pass, of) {
+				saved = of
+			}
+		}
+		if saved < 0 {
+			continue
+		}
+		if own := x.stack(x.code(saved)); len(own) == 0 || frames.Of(x.s, own[0]).IsLibrary() || x.byproduct(saved) {
+			saved = x.operation(saved).from - 1
+		}
+		if saved >= 0 && x.t.Lives[saved].Requested == n {
+			out[saved] = true
+		}
+	}
+	return out
+}

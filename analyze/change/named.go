@@ -199,7 +199,8 @@ func (d *draft) lines(takes func(stack []snapshot.FrameID, depth int) bool) (out
 }
 
 // candidates are the lists that names may be of, and whether that is guessed: those that keep little are none, unless there are as many
-// names as lists, or one name is of the second of two. Nor are modules that compute losses, as of outputs of several sizes.
+// names as lists, or one name is of the second of two, or of one side of a retriever. Nor are modules that compute losses, as of outputs of
+// several sizes.
 func (d *draft) candidates(names []string, everything bool) (kept []keeper, guessed bool) {
 	all := d.besidesLosses(d.keeping(d.lists()))
 	if len(all) == 0 && !everything {
@@ -210,8 +211,13 @@ func (d *draft) candidates(names []string, everything bool) (kept []keeper, gues
 			all = d.branched(all, names)
 		}
 	}
-	if len(names) == 1 && len(all) == 2 && isOther(names[0]) && d.ofOneModule(all) {
-		return all[1:], true
+	if len(names) == 1 && len(all) == 2 {
+		if at := side(names[0]); at >= 0 {
+			return all[at : at+1], true
+		}
+		if isOther(names[0]) && d.ofOneModule(all) {
+			return all[1:], true
+		}
 	}
 	if kept = mainLists(slices.Clone(all)); len(kept) < len(names) && len(names) == len(all) {
 		return all, guessed

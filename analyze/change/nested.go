@@ -103,12 +103,12 @@ func through(name string) (list string, at int) {
 
 // towers are the modules of names such as "text.blocks" and "visual.blocks", of models that one line calls one after another, each with a
 // list: by name, nil where that is not so. Which model a name means shows where it is of text or of images, and they begin with an
-// embedding or a convolution; of all of them together it does not matter.
+// embedding or a convolution, and where it is of questions or of what answers them, see side; of all of them together it does not matter.
 func (d *draft) towers(c *Change, names []string) map[string][]group {
-	image := ofImages(names[0])
+	image, side := ofImages(names[0]), side(names[0])
 	alike := func(name string) bool { return strings.Contains(name, ".") && lastPart(name) == lastPart(names[0]) }
 	switch {
-	case !c.wholeLists(), len(names) == 1 && image == nil, partOf(names[0]) >= 0:
+	case !c.wholeLists(), len(names) == 1 && image == nil && side < 0, partOf(names[0]) >= 0:
 		return nil
 	case len(names) > 1 && (turn(names[0]) >= 0 || slices.ContainsFunc(names, func(name string) bool { return !alike(name) })):
 		return nil
@@ -125,7 +125,11 @@ func (d *draft) towers(c *Change, names []string) map[string][]group {
 		out = map[string][]group{}
 		for i, name := range names {
 			at := i
-			if len(names) == 1 {
+			switch {
+			case len(names) > 1:
+			case side >= 0:
+				at = side
+			default:
 				at = d.begins(list, *image)
 			}
 			for k := range inside {
@@ -203,6 +207,19 @@ func ofImages(name string) *bool {
 		}
 	}
 	return nil
+}
+
+// side is which of the two models of a retriever a name is of, as its first part says: that of questions 0, which programs call first, or
+// that of contexts, as which passages and documents are known, too, 1; -1 for others. They are question_model and ctx_model in DPR's own
+// code (dpr/models/biencoder.py: BiEncoder.forward), and question_encoder and ctx_encoder in transformers' models of it.
+func side(name string) int {
+	first, _, ok := strings.Cut(strings.ToLower(name), ".")
+	if !ok {
+		return -1
+	}
+	return slices.IndexFunc([][]string{{"question", "query"}, {"ctx", "context", "passage", "document", "doc"}}, func(of []string) bool {
+		return slices.ContainsFunc(of, func(word string) bool { return slices.Contains(strings.Split(first, "_"), word) })
+	})
 }
 
 // begins is which module of a list begins with a convolution, or an embedding; -1 where not one does.
