@@ -389,7 +389,9 @@ func (t *told) pair(row int32, o frames.Operator) (half bool) {
 	n, beside := t.size(row), t.besideOf(row, o)
 	around := false // the row may be a sum with what went around some operators
 	defer func() {
-		t.paired[t.code(row)] = value{row: row, half: half}
+		if n > number {
+			t.paired[t.code(row)] = value{row: row, half: half}
+		}
 		if around {
 			t.sums[n] = value{row: row, half: half}
 		}
@@ -502,7 +504,7 @@ func (t *told) operands(row int32) (first, second, same int) {
 			same = k
 		}
 		switch {
-		case t.made[k].taken || size <= 0:
+		case t.made[k].taken || size <= 0 || size <= number && n > number: // numbers settle no type
 			continue
 		case size > n:
 			if first < 0 && whole < 0 && size <= muchMore*n {
