@@ -81,12 +81,23 @@ func (x *autocast) nodeOf(w widened, o frames.Operator, from int32) int32 {
 }
 
 // widenBack has the node of an operator of 32 bits, which runs between those that let go of its result and of what it is given, have 32
-// bits, where C++ does not tell it, and what it gives on go over to 16.
+// bits, where C++ does not tell it, and what it gives on go over to 16. One that saves what it is given alone, as a power does, saves the
+// copy of that, and its node gets 32 bits, too (torch/csrc/autograd/FunctionsManual.cpp: pow_backward).
 func (x *autocast) widenBack(w widened) {
-	if !x.saved(x.pass, w.result) || !x.saved(x.pass, w.given) {
+	if !x.saved(x.pass, w.given) {
 		return
 	}
 	begin, over := x.end(w.result), x.before(x.end(w.given))
+	power := !x.saved(x.pass, w.result)
+	if power {
+		begin, over = over, x.end(w.given)
+		for row := x.lastBefore(begin); row > max(x.lastBefore(begin)-longNode, x.pass.rows.from); row-- {
+			got := x.phase(row) == inBackward && x.end(row) > begin && x.end(row) <= over
+			if got && x.t.Lives[row].Requested == x.t.Lives[w.result].Requested {
+				x.wide[row] = true
+			}
+		}
+	}
 	grad := int32(-1)
 	for row := x.lastBefore(begin) + 1; row < x.pass.rows.to && x.t.Lives[row].Born <= over; row++ {
 		if x.t.Lives[row].Requested == x.t.Lives[w.given].Requested && x.phase(row) == inBackward {
@@ -95,6 +106,9 @@ func (x *autocast) widenBack(w widened) {
 	}
 	if grad >= 0 && x.end(grad) > over {
 		x.castAt(grad, over, false)
+	}
+	if power && grad >= 0 && x.last(w.given) == x.end(w.given) {
+		x.until(w.given, x.leaves(w.given))
 	}
 }
 

@@ -3,6 +3,7 @@ package change
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/snapana/snapana/snapshot"
@@ -20,9 +21,25 @@ func (r *run) findKeptInside() {
 }
 
 // graphs are the rows of a pass that a graph keeps which it does not go back through: a variable that came out of modules
-// holds it until it is bound anew, as what one network makes while another is trained.
+// holds it until it is bound anew, as what one network makes while another is trained. Of a call whose graph is not there, or is gone back
+// through, less than half stays, as features of an image at several depths that variables hold.
 func (r *run) graphs(p *pass) map[int32]bool {
-	return r.graphsOf(p, func(row int32) bool { return r.end(row) >= p.end && r.outlives[r.t.Lives[row].Stack] })
+	out := r.graphsOf(p, func(row int32) bool { return r.end(row) >= p.end && r.outlives[r.t.Lives[row].Stack] })
+	if len(out) == 0 {
+		return out
+	}
+	stays, may := map[int32]int{}, map[int32]int{} // by the number of the frames around a call
+	for row := range out {
+		stays[r.around[r.code(row)]]++
+	}
+	for row := range r.graphsOf(p, func(row int32) bool { return !r.t.Lives[row].Passing() && !r.worksIn(row) }) {
+		may[r.around[r.code(row)]]++
+	}
+	maps.DeleteFunc(out, func(row int32, _ bool) bool {
+		at := r.around[r.code(row)]
+		return 2*stays[at] < may[at]
+	})
+	return out
 }
 
 // findUnused finds the rows of graphs that are gone before a pass begins, as of an evaluation with gradients. They outlive the call
