@@ -331,6 +331,8 @@ func (x *autocast) types() {
 			half = half && (seen && was || !seen && group)
 		case sums[row] && !x.weights16:
 			half = false
+		case half && !other && x.sumsWide(row):
+			half = false
 		case last >= 0 && x.widens(row, last) && !x.isProduct(row):
 			half = x.otherIsNarrow(row)
 		case last >= 0 && !x.weights16 && x.appends(last, row):

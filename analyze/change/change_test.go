@@ -215,3 +215,12 @@ func TestCategories(t *testing.T) {
 		t.Errorf("activations are %d bytes, those that backward needs %d", x.Changes[0].Bytes, y.Changes[0].Bytes)
 	}
 }
+
+// TestVariablesStay holds that bounds are for functions, too, that have what they compute in variables until they return, where others show
+// that they may.
+func TestVariablesStay(t *testing.T) {
+	a := ask(t, input(t, lab+"gated_layers.pickle.xz"), "checkpoint=layers.*")
+	if !slices.ContainsFunc(a.Doubts, func(d change.Doubt) bool { return d.Kind == change.Otherwise }) {
+		t.Errorf("%+v", a.Doubts)
+	}
+}

@@ -543,6 +543,9 @@ func (d *draft) recompute(c *instance, x *part, weights map[int32]bool, e *Appli
 		}
 		if d.until(row, end) {
 			e.count(d.run, row)
+			if over := min(d.untilReturn(row), x.over); over > end && !weights[row] {
+				d.mayEnd(e, row, over)
+			}
 		}
 	}
 	if !x.back || int(x.start)+1 >= d.t.Trace.Len() { // the recording ends before that
@@ -586,6 +589,34 @@ func (d *draft) recompute(c *instance, x *part, weights map[int32]bool, e *Appli
 		}
 		e.recomputed += d.sizes[row]
 	}
+}
+
+// untilReturn is the event after which the function has returned that had a row last, where it may have that in a variable until then, as
+// it has others that no graph keeps though nothing shows that it reads them as late; -1 else.
+func (d *draft) untilReturn(row int32) int32 {
+	const near, few = 64, 2
+	event, depth := d.dropped(row)
+	own := d.stack(d.code(row))
+	if depth < 0 || depth >= len(own) {
+		return -1
+	}
+	last := d.lastIn(row, own, depth)
+	over, at, others := d.returned(last), d.t.Lives[last].Born, 0
+	for of := max(row-near, int32(d.warm)); of < last && over > event && others < few; of++ {
+		if d.phase(of) != inProgram || d.end(of) <= at || d.end(of) > over {
+			continue
+		}
+		if same, _ := d.inside(own, d.stack(d.code(of)), d.code(of), depth); !same {
+			continue
+		}
+		if gone, by := d.dropped(of); by == depth && gone < at {
+			others++
+		}
+	}
+	if others < few {
+		return -1
+	}
+	return over
 }
 
 // goesAgain has a row that a checkpoint makes again go then as the program lets go of it, as something else is saved in its place.

@@ -202,3 +202,33 @@ func (x *autocast) addsParameters() map[int32]bool {
 	}
 	return out
 }
+
+// sumsWide reports whether a row, which a batch norm is given, is a sum of what was made last and of something of 32 bits: backward passes
+// the gradient of the sum on to both, and what goes back from the one is added to it where it comes to the other, which is what was made
+// last of all that backward needs then.
+func (x *autocast) sumsWide(row int32) bool {
+	saver := x.savedBy(row).saver
+	if saver < 0 || !x.normalizesBatch(saver) || frames.Of(x.s, x.stack(x.code(row))[0]).IsLibrary() {
+		return false
+	}
+	grad, n := x.gradientOf(row, x.end(row)), x.t.Lives[row].Requested
+	if grad < 0 {
+		return false
+	}
+	sum, added := x.lastBefore(x.end(grad)), int32(-1)
+	for of := range x.goneBehind(sum) {
+		if of > grad && of < sum && x.t.Lives[of].Requested == n && x.phase(of) == inBackward {
+			added = of
+		}
+	}
+	if added < 0 || x.t.Lives[sum].Requested != n {
+		return false
+	}
+	k, _ := slices.BinarySearch(x.needs, row)
+	for _, of := range slices.Backward(x.needs[:k]) {
+		if x.t.Lives[of].Requested == n && x.end(of) > x.t.Lives[added].Born {
+			return !x.narrow[of]
+		}
+	}
+	return false
+}

@@ -14,7 +14,7 @@ import (
 // workspace ends it.
 type operation struct {
 	from, to    int32
-	least, most int64 // of the requested sizes, without workspaces and what convolutions unfold into
+	least, most int64 // of the requested sizes, without workspaces, what convolutions unfold into and batch norms compute statistics in
 }
 
 // findOperations finds the operations that make what the trace allocates.
@@ -28,13 +28,16 @@ func (r *run) findOperations() {
 		n := len(r.operations) - 1
 		o := &r.operations[n]
 		r.operationAt[row], o.to = int32(n), row+1
-		if l := &r.t.Lives[row]; !r.worksIn(row) && !(r.convolves(row) && r.alone(row)) {
+		if l := &r.t.Lives[row]; !r.worksIn(row) && !((r.convolves(row) || r.normalizesBatch(row)) && r.alone(row)) {
 			if o.most = max(o.most, l.Requested); o.least == 0 || l.Requested < o.least {
 				o.least = l.Requested
 			}
 		}
 	}
 }
+
+// normalizesBatch reports whether torch's batch norm makes a row.
+func (r *run) normalizesBatch(row int32) bool { return r.madeByTorch(row, "batch_norm") }
 
 // otherOperator reports whether C++ tells that two rows are of two operators.
 func (r *run) otherOperator(a, b int32) bool {
