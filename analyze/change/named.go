@@ -92,6 +92,10 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 			kept = parts
 		}
 	}
+	const many = 5 // names, of more lists than one network has
+	if parts := d.attributes(c, names); parts != nil && len(names) >= many {
+		return d.takeAttributes(parts, names, a), nil
+	}
 	named, guess := d.ofParts(kept, names), true
 	if named == nil {
 		named, guess = d.choose(kept, c, names)
@@ -107,13 +111,7 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		if parts == nil {
 			return nil, d.ambiguous(c, kept)
 		}
-		for _, name := range names {
-			for i := range parts[name] {
-				a.takenFor(name, &parts[name][i])
-			}
-		}
-		a.assume(OneOfLists)
-		return parts, nil
+		return d.takeAttributes(parts, names, a), nil
 	}
 	guessed = guessed || guess
 	out := map[string][]group{}
@@ -138,7 +136,7 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 
 // attributes takes modules that one call of a module makes, from a line each, for names that are as many, in that order: parts of a network
 // with an attribute each, as the ways down and up of a U-Net often are. It is nil where there are not as many anywhere, or several times.
-// One that keeps nothing has a name, and no group.
+// One that keeps nothing may have a name, and has no group.
 func (d *draft) attributes(c *Change, names []string) map[string][]group {
 	const least, deep = 3, 4 // names, and calls of modules around
 	if len(names) < least || slices.ContainsFunc(c.modules, func(m modules) bool { return m.within || m.to >= 0 }) {
@@ -154,6 +152,11 @@ func (d *draft) attributes(c *Change, names []string) map[string][]group {
 			}
 			return calls == level
 		})
+		for i, lines := range found {
+			if len(lines) != len(names) {
+				found[i] = slices.DeleteFunc(lines, func(groups []group) bool { return len(groups) == 0 })
+			}
+		}
 		found = slices.DeleteFunc(found, func(lines [][]group) bool { return len(lines) != len(names) })
 		switch len(found) {
 		case 0:
@@ -168,6 +171,17 @@ func (d *draft) attributes(c *Change, names []string) map[string][]group {
 		break
 	}
 	return nil
+}
+
+// takeAttributes says which modules were taken for names.
+func (d *draft) takeAttributes(parts map[string][]group, names []string, a *Applied) map[string][]group {
+	for _, name := range names {
+		for i := range parts[name] {
+			a.takenFor(name, &parts[name][i])
+		}
+	}
+	a.assume(OneOfLists)
+	return parts
 }
 
 // lines are the modules that lines call which a filter takes, each line's as one, in the order of the calls, by the call of a module that
