@@ -70,6 +70,7 @@ func (d *draft) autocast(wider map[int32]bool) (narrow map[int32]bool, unsure, c
 		}
 		x.castReformatted()
 		x.copyWidened()
+		x.copySampled()
 		left = x.goOn(left)
 		x.weighOwn()
 		x.findBases()

@@ -41,6 +41,34 @@ func (x *autocast) copyWidened() {
 	}
 }
 
+// copySampled has torch's grid_sample be given a copy of 32 bits of what has 16, where the places that it samples at have 32 (promote in
+// aten/src/ATen/autocast_mode.h): its node keeps that, and gives on a gradient of the size of what is sampled, and one of the places
+// (aten/src/ATen/native/cuda/GridSampler.cpp: grid_sampler_2d_backward_cuda).
+func (x *autocast) copySampled() {
+	for at, row := range x.forward {
+		places := x.neededBefore(row)
+		if _, again := x.remade[row]; again || places < 0 || x.narrow[row] || x.narrow[places] || !x.madeByTorch(row, "grid_sample") {
+			continue
+		}
+		over := x.end(places)
+		ofPlaces := x.lastBefore(over)
+		grad := ofPlaces - 1
+		if grad <= row || x.t.Lives[ofPlaces].Requested != x.t.Lives[places].Requested ||
+			x.t.Lives[grad].Born+1 != x.t.Lives[ofPlaces].Born {
+			continue
+		}
+		for _, of := range slices.Backward(x.forward[:at]) {
+			if x.t.Lives[of].Requested == x.t.Lives[grad].Requested && x.end(of) > x.t.Lives[row].Born && of != places {
+				if x.narrow[of] && x.phase(grad) == inBackward {
+					x.add(of, x.t.Lives[row].Born, over).bytes = x.sizes[of]
+					x.castAt(grad, over, false)
+				}
+				break
+			}
+		}
+	}
+}
+
 // copied is how many bytes the copy has: of a slice, which has no row of its own, those of what is made of it, and none where the operator
 // copies what does not lie in one piece anyway, which it does in the other type then.
 func (x *autocast) copied(w widened, o frames.Operator) int64 {
