@@ -26,7 +26,7 @@ var exact = map[string]bool{"towers_accumulate_2": true, "nano_checkpoint_accumu
 	"video_mc3_layers": true, "swin_stage": true, "simcse_visual": true, "clip_text": true, "rwkv_ckpt_att": true, "byol_ckpt": true,
 	"lit_gpt2_ck": true, "mae_ckpt_enc_accum": true, "cyclegan_ckpt": true, "glow_ckpt": true, "dpo_remat_accum": true,
 	"attention_masked_amp": true, "squared_relu_amp": true, "kd_teacher": true, "hubert_native_amp": true, "lit_pool_bf16": true,
-	"llama_code_amp": true, "annotated_norms_amp": true, "feature_match_amp": true}
+	"llama_code_amp": true, "annotated_norms_amp": true}
 
 // TestTruth holds programs with a change to what torch's allocator did when they ran so. The recordings are of the
 // programs as they are.
