@@ -32,6 +32,11 @@ func (d *draft) named(c *Change, a *Applied, refuse refusal) (map[string][]group
 		if out[m.name] = d.middle(m); out[m.name] == nil {
 			return nil, refuse(NoName)
 		}
+		for name := range out {
+			if name != m.name {
+				out[name] = d.without(out[name], out[m.name])
+			}
+		}
 		a.takenFor(m.name, &out[m.name][0])
 	}
 	a.assumeOnce(OneOfLists)
