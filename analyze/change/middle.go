@@ -37,6 +37,20 @@ func (d *draft) middle(m modules) []group {
 		return nil
 	}
 	a, b := &lists[0].group, &lists[1].group
+	between := d.calledBetween(a, b)
+	for i := range between {
+		if between[i].most > 1 {
+			between[i] = d.whole(between[i])
+		}
+	}
+	if of := d.ofName(between, a, m.name); of != nil || len(between) > 0 {
+		return of
+	}
+	return d.inMiddle(m.name)
+}
+
+// calledBetween are the modules that a function calls between two lists.
+func (d *draft) calledBetween(a, b *group) []group {
 	first, last := a.calls[0].rows[0], b.calls[0].rows[0]
 	for _, c := range a.calls {
 		if c.pass == b.calls[0].pass {
@@ -44,16 +58,35 @@ func (d *draft) middle(m modules) []group {
 		}
 	}
 	between := d.modules(false, func(stack []snapshot.FrameID, depth int) bool { return d.inOneCall(stack[depth:], a.around) })
-	between = slices.DeleteFunc(between, func(g group) bool {
+	return slices.DeleteFunc(between, func(g group) bool {
 		i := slices.IndexFunc(g.calls, func(c instance) bool { return c.pass == b.calls[0].pass })
 		return i < 0 || g.most > 1 && !d.callsList(&g.calls[i]) || g.calls[i].rows[0] < first || g.calls[i].rows[0] > last
 	})
-	for i := range between {
-		if between[i].most > 1 {
-			between[i] = d.whole(between[i])
-		}
+}
+
+// inMiddle is what seemed to be the end of the list before it, as modules that a loop calls from another line: one module, of which the
+// parts are taken for modules. It is nil where there is none, or something else between that and the next list.
+func (d *draft) inMiddle(name string) []group {
+	lists := d.alongOne(mainLists(d.branched(d.keeping(d.lists()), []string{name})))
+	if len(lists) != 3 || len(d.calledBetween(&lists[1].group, &lists[2].group)) > 0 {
+		return nil
 	}
-	return d.ofName(between, a, m.name)
+	return []group{d.whole(lists[1].group)}
+}
+
+// without has the modules of others leave a list that they were taken to be the end of.
+func (d *draft) without(lists, others []group) (out []group) {
+	for _, g := range lists {
+		calls := slices.DeleteFunc(slices.Clone(g.calls), func(c instance) bool {
+			return slices.ContainsFunc(others, func(other group) bool { return other.has(c.rows[0]) })
+		})
+		if 0 < len(calls) && len(calls) < len(g.calls) {
+			g.calls = nil
+			d.put(&g, calls)
+		}
+		out = append(out, g)
+	}
+	return out
 }
 
 // alongOne are those of some lists that one call of a function goes through one after another, nil where that is so of none, or in several

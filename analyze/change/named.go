@@ -32,6 +32,11 @@ func (d *draft) named(c *Change, a *Applied, refuse refusal) (map[string][]group
 		if out[m.name] = d.middle(m); out[m.name] == nil {
 			return nil, refuse(NoName)
 		}
+		for name := range out {
+			if name != m.name {
+				out[name] = d.without(out[name], out[m.name])
+			}
+		}
 		a.takenFor(m.name, &out[m.name][0])
 	}
 	a.assumeOnce(OneOfLists)
@@ -92,26 +97,34 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 			kept = parts
 		}
 	}
-	const many = 5 // names, of more lists than one network has
-	if parts := d.attributes(c, names); parts != nil && len(names) >= many {
-		return d.takeAttributes(parts, names, a), nil
-	}
-	named, guess := d.ofParts(kept, names), true
-	if named == nil {
-		named, guess = d.choose(kept, c, names)
-	}
-	if named == nil {
-		named, guess = d.chooseTogether(kept, c, names), true
-	}
-	if named == nil {
-		named, guess = d.numbered(d.within(kept), c, names), true
+	var named map[string][]keeper
+	parts, guess := d.attributes(c, names), true
+	if !d.haveAll(parts, kept) {
+		named = d.ofParts(kept, names)
+		if named == nil {
+			named, guess = d.choose(kept, c, names)
+		}
+		if named == nil {
+			named, guess = d.chooseTogether(kept, c, names), true
+		}
+		if named == nil {
+			named, guess = d.numbered(d.within(kept), c, names), true
+		}
 	}
 	if len(named) == 0 {
-		parts := d.attributes(c, names)
+		if parts == nil {
+			parts = d.inOneList(kept, c, names)
+		}
 		if parts == nil {
 			return nil, d.ambiguous(c, kept)
 		}
-		return d.takeAttributes(parts, names, a), nil
+		for _, name := range names {
+			for i := range parts[name] {
+				a.takenFor(name, &parts[name][i])
+			}
+		}
+		a.assume(OneOfLists)
+		return parts, nil
 	}
 	guessed = guessed || guess
 	out := map[string][]group{}
@@ -135,8 +148,9 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 }
 
 // attributes takes modules that one call of a module makes, from a line each, for names that are as many, in that order: parts of a network
-// with an attribute each, as the ways down and up of a U-Net often are. It is nil where there are not as many anywhere, or several times.
-// One that keeps nothing may have a name, and has no group.
+// with an attribute each, as the ways down and up of a U-Net often are. Of more they are those that call others, where these are as many,
+// and not its last convolution. It is nil where there are not as many anywhere, or several times. One that keeps nothing has a name, and
+// no group.
 func (d *draft) attributes(c *Change, names []string) map[string][]group {
 	const least, deep = 3, 4 // names, and calls of modules around
 	if len(names) < least || slices.ContainsFunc(c.modules, func(m modules) bool { return m.within || m.to >= 0 }) {
@@ -153,8 +167,9 @@ func (d *draft) attributes(c *Change, names []string) map[string][]group {
 			return calls == level
 		})
 		for i, lines := range found {
-			if len(lines) != len(names) {
-				found[i] = slices.DeleteFunc(lines, func(groups []group) bool { return len(groups) == 0 })
+			if len(lines) > len(names) {
+				layer := func(groups []group) bool { return !slices.ContainsFunc(groups, func(g group) bool { return g.list }) }
+				found[i] = slices.DeleteFunc(lines, layer)
 			}
 		}
 		found = slices.DeleteFunc(found, func(lines [][]group) bool { return len(lines) != len(names) })
@@ -173,15 +188,45 @@ func (d *draft) attributes(c *Change, names []string) map[string][]group {
 	return nil
 }
 
-// takeAttributes says which modules were taken for names.
-func (d *draft) takeAttributes(parts map[string][]group, names []string, a *Applied) map[string][]group {
-	for _, name := range names {
-		for i := range parts[name] {
-			a.takenFor(name, &parts[name][i])
+// haveAll reports whether some of the attributes of a network are modules that have all of some lists.
+func (d *draft) haveAll(parts map[string][]group, lists []keeper) bool {
+	return len(parts) > 0 && !slices.ContainsFunc(lists, func(k keeper) bool {
+		for _, groups := range parts {
+			if slices.ContainsFunc(groups, func(g group) bool { return g.has(k.calls[0].rows[0]) }) {
+				return false
+			}
 		}
+		return true
+	})
+}
+
+// inOneList are the modules of the only list that has so many, for names that differ in the numbers that they end with, from 0 or 1 on:
+// they may be attributes that a loop goes through, as layers that torch.nn.Module.add_module has named (torch/nn/modules/module.py). It is
+// nil where there is not one such list.
+func (d *draft) inOneList(lists []keeper, c *Change, names []string) map[string][]group {
+	least, most := 1, 0
+	stem, _ := numberOf(names[0])
+	for _, name := range names {
+		s, n := numberOf(name)
+		if n < 0 || s != stem {
+			return nil
+		}
+		least, most = min(least, n), max(most, n)
 	}
-	a.assume(OneOfLists)
-	return parts
+	if slices.ContainsFunc(c.modules, func(m modules) bool { return m.within }) {
+		return nil
+	}
+	lists = slices.DeleteFunc(slices.Clone(lists), func(k keeper) bool { return k.most != most-least+1 })
+	if len(lists) != 1 {
+		return nil
+	}
+	out := map[string][]group{}
+	for _, name := range names {
+		_, n := numberOf(name)
+		list := &lists[0].group
+		out[name] = []group{d.in(list, list, n-least)}
+	}
+	return out
 }
 
 // lines are the modules that lines call which a filter takes, each line's as one, in the order of the calls, by the call of a module that
