@@ -45,7 +45,7 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 	gone := map[int32]int32{} // by row, in their order
 	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
 		l := &d.t.Lives[row]
-		if stays(row) && !freed[row] && !loops[l.Stack] && d.unsaved(row) {
+		if stays(row) && !freed[row] && d.unsaved(row) {
 			if event, depth := d.dropped(row); depth >= 0 && event >= l.Born {
 				gone[row] = event
 			}
@@ -58,14 +58,18 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 			continue
 		}
 		at, end := d.steps.At(int(l.Born)), next[l.Stack]
+		sooner := end
 		if d.phase(row) == inBackward {
 			end = d.last(row) // autograd allocates all that it does with one stack
 		}
-		if at >= 0 && !loops[l.Stack] {
-			end = min(end, int32(d.steps.Steps[at].Last))
+		if at >= 0 {
+			sooner = min(end, int32(d.steps.Steps[at].Last))
 			if event, ok := gone[row]; ok {
-				end = min(end, event)
+				sooner = min(sooner, event)
 			}
+		}
+		if !loops[l.Stack] {
+			end = sooner
 		} else if at >= 0 && !freed[row] {
 			e.assumeOnce(BoundAgain)
 		}
@@ -81,6 +85,9 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 			e.count(d.run, row)
 			if anew[l.Stack] > end {
 				e.mayEnd(row, end, min(anew[l.Stack], was))
+			}
+			if sooner < end { // where no variable has it
+				e.mayEnd(row, end, sooner)
 			}
 		}
 	}
