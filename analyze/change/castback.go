@@ -119,7 +119,8 @@ func (x *autocast) widenBack(w widened) {
 	power := !x.saved(x.pass, w.result)
 	if power {
 		begin, over = over, x.end(w.given)
-		for row := x.lastBefore(begin); row > max(x.lastBefore(begin)-longNode, x.pass.rows.from); row-- {
+		last := x.lastBefore(begin)
+		for row := last; row > max(last-longNode, x.pass.rows.from); row-- {
 			got := x.phase(row) == inBackward && x.end(row) > begin && x.end(row) <= over
 			if got && x.t.Lives[row].Requested == x.t.Lives[w.result].Requested {
 				x.wide[row] = true

@@ -602,7 +602,7 @@ func (d *draft) untilReturn(row int32) int32 {
 	}
 	last := d.lastIn(row, own, depth)
 	over, at, others := d.returned(last), d.t.Lives[last].Born, 0
-	for of := max(row-near, int32(d.warm)); of < last && over > event && others < few; of++ {
+	for of := max(row-near, int32(d.warm)); of < min(last, row+near) && over > event && others < few; of++ {
 		if d.phase(of) != inProgram || d.end(of) <= at || d.end(of) > over {
 			continue
 		}

@@ -276,7 +276,7 @@ func (d *draft) givenByModel(row int32, own []snapshot.FrameID, depth int) bool 
 	if at <= 0 || d.callsModule(own[at:]) {
 		return false
 	}
-	for of := row; of >= int32(d.warm) && (d.phase(of) == inNothing || d.onLine(of, own, depth)); of-- {
+	for of := row; of >= max(row-nearBy, int32(d.warm)) && (d.phase(of) == inNothing || d.onLine(of, own, depth)); of-- {
 		if stack := d.stack(d.code(of)); len(stack)-1 > depth && d.callsModule(stack[:len(stack)-1-depth]) {
 			return true
 		}

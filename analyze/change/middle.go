@@ -75,7 +75,8 @@ func (d *draft) inMiddle(name string) []group {
 }
 
 // without has the modules of others leave a list that they were taken to be the end of.
-func (d *draft) without(lists, others []group) (out []group) {
+func (d *draft) without(lists, others []group) []group {
+	out := make([]group, 0, len(lists)) // never nil: a name may have no group, see attributes
 	for _, g := range lists {
 		calls := slices.DeleteFunc(slices.Clone(g.calls), func(c instance) bool {
 			return slices.ContainsFunc(others, func(other group) bool { return other.has(c.rows[0]) })

@@ -173,7 +173,7 @@ func (x *autocast) shifts(at int) bool {
 // right behind the one that goes back through what is made of the result the engine sums up what that gives on, and has the gradient.
 func (x *autocast) addsParameters() map[int32]bool {
 	out, nodes := map[int32]bool{}, nodes{x.draft, x.pass, x.gradient}
-	for grad := x.pass.rows.from; grad < x.pass.rows.to; grad++ {
+	for grad := x.pass.rows.from + 1; grad < x.pass.rows.to; grad++ {
 		born, m := x.t.Lives[grad].Born, x.t.Lives[grad].Requested
 		if born < x.pass.begin || m <= number || !x.gradient(grad) {
 			continue
@@ -207,8 +207,8 @@ func (x *autocast) addsParameters() map[int32]bool {
 // the gradient of the sum on to both, and what goes back from the one is added to it where it comes to the other, which is what was made
 // last of all that backward needs then.
 func (x *autocast) sumsWide(row int32) bool {
-	saver := x.savedBy(row).saver
-	if saver < 0 || !x.normalizesBatch(saver) || frames.Of(x.s, x.stack(x.code(row))[0]).IsLibrary() {
+	saver, own := x.savedBy(row).saver, x.stack(x.code(row))
+	if saver < 0 || !x.normalizesBatch(saver) || len(own) == 0 || frames.Of(x.s, own[0]).IsLibrary() {
 		return false
 	}
 	grad, n := x.gradientOf(row, x.end(row)), x.t.Lives[row].Requested

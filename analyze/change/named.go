@@ -61,13 +61,15 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 	if lists == nil {
 		lists, guess = d.towers(c, names), true
 	}
-	if lists != nil {
+	take := func(of map[string][]group) {
 		for _, name := range names {
-			for i := range lists[name] {
-				a.takenFor(name, &lists[name][i])
+			for i := range of[name] {
+				a.takenFor(name, &of[name][i])
 			}
 		}
-		if guess {
+	}
+	if lists != nil {
+		if take(lists); guess {
 			a.assume(OneOfLists)
 		}
 		return lists, nil
@@ -118,11 +120,7 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 		if parts == nil {
 			return nil, d.ambiguous(c, kept)
 		}
-		for _, name := range names {
-			for i := range parts[name] {
-				a.takenFor(name, &parts[name][i])
-			}
-		}
+		take(parts)
 		a.assume(OneOfLists)
 		return parts, nil
 	}
@@ -182,8 +180,9 @@ func (d *draft) attributes(c *Change, names []string) map[string][]group {
 				out[names[i]] = groups
 			}
 			return out
+		default:
+			return nil
 		}
-		break
 	}
 	return nil
 }
@@ -204,18 +203,11 @@ func (d *draft) haveAll(parts map[string][]group, lists []keeper) bool {
 // they may be attributes that a loop goes through, as layers that torch.nn.Module.add_module has named (torch/nn/modules/module.py). It is
 // nil where there is not one such list.
 func (d *draft) inOneList(lists []keeper, c *Change, names []string) map[string][]group {
-	least, most := 1, 0
-	stem, _ := numberOf(names[0])
-	for _, name := range names {
-		s, n := numberOf(name)
-		if n < 0 || s != stem {
-			return nil
-		}
-		least, most = min(least, n), max(most, n)
-	}
-	if slices.ContainsFunc(c.modules, func(m modules) bool { return m.within }) {
+	first, most := counted(names)
+	if first < 0 || slices.ContainsFunc(c.modules, func(m modules) bool { return m.within }) {
 		return nil
 	}
+	least := min(first, 1)
 	lists = slices.DeleteFunc(slices.Clone(lists), func(k keeper) bool { return k.most != most-least+1 })
 	if len(lists) != 1 {
 		return nil
@@ -238,16 +230,22 @@ func (d *draft) lines(takes func(stack []snapshot.FrameID, depth int) bool) (out
 		line := fmt.Sprint(g.around)
 		groups[line], keeps[around(g.around)] = append(groups[line], d.whole(g)), true
 	}
-	seen, at := map[string]bool{}, map[string]int{} // lines, and by what is around
+	codes, seen, at := map[snapshot.StackID]bool{}, map[string]bool{}, map[string]int{} // and lines, and by what is around
 	for row := int32(d.warm); int(row) < len(d.t.Lives); row++ {
-		stack, depth := d.stack(d.code(row)), -1
-		if d.phase(row) == inProgram {
-			depth = d.callIn(stack, takes)
+		code := d.code(row)
+		if codes[code] || d.phase(row) != inProgram {
+			continue
 		}
-		if depth < 0 || !keeps[around(stack[depth:])] || seen[fmt.Sprint(stack[depth:])] {
+		codes[code] = true
+		stack := d.stack(code)
+		depth := d.callIn(stack, takes)
+		if depth < 0 {
 			continue
 		}
 		of, line := around(stack[depth:]), fmt.Sprint(stack[depth:])
+		if !keeps[of] || seen[line] {
+			continue
+		}
 		if seen[line] = true; at[of] == 0 {
 			out = append(out, nil)
 			at[of] = len(out)

@@ -3,7 +3,6 @@ package change
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -285,14 +284,11 @@ func (d *draft) in(g, list *group, at int) group {
 // another each is of such a name. It is nil where that is not so, or functions of several models do, and empty where there are not so
 // many.
 func (d *draft) numbered(kept []keeper, c *Change, names []string) map[string][]keeper {
-	stem, least, most, first := "", 1, 0, math.MaxInt
-	for i, name := range names {
-		s, n := numberOf(name)
-		if n < 0 || i > 0 && s != stem {
-			return nil
-		}
-		stem, least, most, first = s, min(least, n), max(most, n), min(first, n)
+	first, most := counted(names)
+	if first < 0 {
+		return nil
 	}
+	least := min(first, 1)
 	of := map[string][]keeper{}
 	for _, k := range kept {
 		key := fmt.Sprint(k.around[d.lineOfModule(k.around)+1:])
@@ -431,4 +427,18 @@ func numberOf(name string) (stem string, n int) {
 		return "", -1
 	}
 	return stem, n
+}
+
+// counted are the least and the largest of the numbers that names end with which differ in nothing else, -1 for others.
+func counted(names []string) (first, last int) {
+	stem, first := numberOf(names[0])
+	last = first
+	for _, name := range names[1:] {
+		s, n := numberOf(name)
+		if n < 0 || s != stem {
+			return -1, -1
+		}
+		first, last = min(first, n), max(last, n)
+	}
+	return first, last
 }
