@@ -214,15 +214,16 @@ func (d *draft) castLosses(p *pass, wide map[int32]bool, shares bool, is func(st
 // size, come of torch's softmaxes, which compute in 32 bits (fp32 in aten/src/ATen/autocast_mode.h): then it makes no copy. What is as
 // large and was made since may be the probabilities that they are compared with, as those of smoothed labels, and what these are copied of.
 func (d *draft) givenSoftmax(p *pass, first, largest int32) bool {
-	others := 2
-	for of := first - 1; of >= p.rows.from && others >= 0; of-- {
+	const candidates, far = 3, 256 // rows of that size, and rows
+	seen := 0
+	for of := first - 1; of >= max(first-far, p.rows.from) && seen < candidates; of-- {
 		if d.t.Lives[of].Requested != d.t.Lives[largest].Requested || d.end(of) <= d.t.Lives[first].Born {
 			continue
 		}
 		if d.isSoftmax(of) {
 			return true
 		}
-		others--
+		seen++
 	}
 	return false
 }

@@ -46,8 +46,11 @@ func (x *autocast) copyWidened() {
 // (aten/src/ATen/native/cuda/GridSampler.cpp: grid_sampler_2d_backward_cuda).
 func (x *autocast) copySampled() {
 	for at, row := range x.forward {
+		if !x.madeByTorch(row, "grid_sample") {
+			continue
+		}
 		places := x.neededBefore(row)
-		if _, again := x.remade[row]; again || places < 0 || x.narrow[row] || x.narrow[places] || !x.madeByTorch(row, "grid_sample") {
+		if _, again := x.remade[row]; again || places < 0 || x.narrow[row] || x.narrow[places] {
 			continue
 		}
 		over := x.end(places)
@@ -57,7 +60,7 @@ func (x *autocast) copySampled() {
 			x.t.Lives[grad].Born+1 != x.t.Lives[ofPlaces].Born {
 			continue
 		}
-		for _, of := range slices.Backward(x.forward[:at]) {
+		for _, of := range slices.Backward(x.forward[max(at-farAway, 0):at]) {
 			if x.t.Lives[of].Requested == x.t.Lives[grad].Requested && x.end(of) > x.t.Lives[row].Born && of != places {
 				if x.narrow[of] && x.phase(grad) == inBackward {
 					x.add(of, x.t.Lives[row].Born, over).bytes = x.sizes[of]

@@ -147,8 +147,8 @@ func (d *draft) namedLists(c *Change, a *Applied, refuse refusal) (map[string][]
 
 // attributes takes modules that one call of a module makes, from a line each, for names that are as many, in that order: parts of a network
 // with an attribute each, as the ways down and up of a U-Net often are. Of more they are those that call others, where these are as many,
-// and not its last convolution. It is nil where there are not as many anywhere, or several times. One that keeps nothing has a name, and
-// no group.
+// and not its last convolution. It is nil where there are not as many anywhere, of which most keep something, or several times. One that
+// keeps nothing has a name, and no group.
 func (d *draft) attributes(c *Change, names []string) map[string][]group {
 	const least, deep = 3, 4 // names, and calls of modules around
 	if len(names) < least || slices.ContainsFunc(c.modules, func(m modules) bool { return m.within || m.to >= 0 }) {
@@ -170,7 +170,13 @@ func (d *draft) attributes(c *Change, names []string) map[string][]group {
 				found[i] = slices.DeleteFunc(lines, layer)
 			}
 		}
-		found = slices.DeleteFunc(found, func(lines [][]group) bool { return len(lines) != len(names) })
+		found = slices.DeleteFunc(found, func(lines [][]group) bool {
+			keep := 0
+			for _, groups := range lines {
+				keep += min(len(groups), 1)
+			}
+			return len(lines) != len(names) || 2*keep <= len(names)
+		})
 		switch len(found) {
 		case 0:
 			continue
