@@ -24,6 +24,7 @@ func TestEvaluations(t *testing.T) {
 		"validation_values": "no-grad=validation.py:55", "two_heads_no_grad": "no-grad=two_heads.py:45",
 		"gpt2_evaluation_no_grad": "no-grad=gpt2_evaluation.py:23", "gpt2_outputs_no_grad": "no-grad=gpt2_evaluation.py:24",
 		"nano_evaluates_no_grad": "no-grad=nano_evaluates.py:156", "text_cnn_no_grad": "no-grad=text_cnn.py:35",
+		"gated_skips_no_grad": "no-grad=gated_skips.py:51",
 	}
 	files, err := filepath.Glob(lab + "*.pickle.xz")
 	if err != nil || len(files) == 0 {

@@ -77,7 +77,8 @@ func (d *draft) goes(row int32, kept bool) (event int32, depth int) {
 			if d.onLine(of.into, own, depth) { // it is handed on
 				return d.callOver(of.into, own, depth), depth
 			}
-			return d.returned(d.lastIn(at, own, depth)), depth
+			// A loop that goes back to a line of its own is not over before the join.
+			return d.returned(d.lastIn(max(at, of.into), own, depth)), depth
 		}
 		x := d.readAt(at, d.stack(d.code(at)), depth, true)
 		if x.into >= 0 {

@@ -65,7 +65,8 @@ func (x *autocast) leadToProducts() []bool {
 
 // multiplies reports whether the node of a product may go back through a row: one that lets go of something made before, with nothing of
 // the row's size between, and of a gradient of that size at once, as a product keeps what it multiplies. What has the row's size itself
-// the same statement made for the product, or the node lets go of the row with it, as attention keeps its result, too.
+// the same statement made for the product, or the node lets go of the row with it, as attention keeps its result, too. Statistics of a
+// norm nothing multiplies: the norm's node lets go of them, of a gradient of the size of what it made right behind.
 func (x *autocast) multiplies(row int32, needed []bool) bool {
 	n := x.t.Lives[row].Requested
 	for of := row - 1; of >= max(row-nearBy, x.pass.reach); of-- {
@@ -73,7 +74,7 @@ func (x *autocast) multiplies(row int32, needed []bool) bool {
 		switch {
 		case !is && same:
 			return false
-		case !is:
+		case !is, x.isStatistic(of):
 			continue
 		}
 		last := x.lastBefore(x.end(of))
@@ -86,6 +87,12 @@ func (x *autocast) multiplies(row int32, needed []bool) bool {
 		}
 	}
 	return false
+}
+
+// isStatistic reports whether a row is of the statistics that a norm of torch's keeps.
+func (r *run) isStatistic(row int32) bool {
+	own := r.stack(r.code(row))
+	return len(own) > 0 && normalizes(r.name(own[0])) && r.byproduct(row)
 }
 
 // computesWide reports whether a result at a place of those on the way to the pass, which may be a product by what its node lets go of, but
