@@ -270,9 +270,9 @@ func (x *autocast) types() {
 	stream := map[int64]bool{} // by size, whether what a norm is given has 16 bits
 	latest := map[int64]bool{} // by size, whether the last result has 16 bits
 	works, leads := x.productsWork(), x.leadToProducts()
-	powers, sums, centered := x.powers(), x.addsParameters(), x.centered()
+	powers, sums, centered, batches := x.powers(), x.addsParameters(), x.centered(), x.batches()
 	for at, row := range x.forward {
-		if x.wide[row] || x.outside[row] || x.masks(row) {
+		if x.wide[row] || x.outside[row] || batches[row] || x.masks(row) {
 			continue
 		}
 		if x.looksUp(at) {
@@ -371,6 +371,58 @@ func (x *autocast) types() {
 		}
 	}
 	x.products = slices.DeleteFunc(x.products, func(of product16) bool { return of.doubtful })
+}
+
+// batches are what the program makes in its own code of the size of a batch that it gave modules, before it gives the same call another,
+// as what an environment answers with, or a batch that steps of a sampler go on from: what comes from the host has 32 bits, as what is
+// computed of such a batch has, and what all of them are put together to.
+func (x *autocast) batches() map[int32]bool {
+	type given struct {
+		bytes  int64
+		around int32 // the number of the frames around the call
+	}
+	inputs, out := map[given]bool{}, map[int32]bool{}
+	bySize, byCode := map[int64][]int32{}, map[snapshot.StackID]int64{} // inputs and batches, and the bytes of these
+	for row := x.pass.rows.from; row < x.pass.rows.to && x.t.Lives[row].Born < x.pass.begin; row++ {
+		input, n := x.is(row, category.Input), x.t.Lives[row].Requested
+		if !input && (x.around[x.code(row)] != 0 || x.ownDepth(x.stack(x.code(row))) != 0) {
+			continue
+		}
+		next := row + 1
+		for next < x.pass.rows.to && x.around[x.code(next)] == 0 && x.t.Lives[next].Born < x.pass.begin {
+			next++
+		}
+		of := given{bytes: n}
+		if next < x.pass.rows.to {
+			of.around = x.around[x.code(next)]
+		}
+		switch {
+		case of.around != 0 && input:
+			inputs[of], bySize[n] = true, append(bySize[n], row)
+		case of.around != 0 && inputs[of], byCode[x.code(row)] == n && n > 0:
+			out[row], byCode[x.code(row)], bySize[n] = true, n, append(bySize[n], row)
+		default:
+			out[row] = !input && x.joinsBatches(row, bySize)
+		}
+	}
+	return out
+}
+
+// joinsBatches reports whether a row has room for all of some batches of a size that are there, by their size, or all but the one that is
+// to be given next, and for nothing more.
+func (x *autocast) joinsBatches(row int32, bySize map[int64][]int32) bool {
+	for n, rows := range bySize {
+		times := int64(0)
+		for _, of := range rows {
+			if x.end(of) > x.t.Lives[row].Born {
+				times++
+			}
+		}
+		if all := n * times; times > 2 && (all == x.t.Lives[row].Requested || all-n == x.t.Lives[row].Requested) {
+			return true
+		}
+	}
+	return false
 }
 
 // centered are what norms of the program's own are given that take its mean off first, as those of layers that tutorials write by hand:
