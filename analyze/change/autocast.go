@@ -383,12 +383,13 @@ func (x *autocast) batches() map[int32]bool {
 	}
 	inputs, out := map[given]bool{}, map[int32]bool{}
 	bySize, byCode := map[int64][]int32{}, map[snapshot.StackID]int64{} // inputs and batches, and the bytes of these
+	next := x.pass.rows.from                                            // that a module makes
 	for row := x.pass.rows.from; row < x.pass.rows.to && x.t.Lives[row].Born < x.pass.begin; row++ {
 		input, n := x.is(row, category.Input), x.t.Lives[row].Requested
 		if !input && (x.around[x.code(row)] != 0 || x.ownDepth(x.stack(x.code(row))) != 0) {
 			continue
 		}
-		next := row + 1
+		next = max(next, row+1)
 		for next < x.pass.rows.to && x.around[x.code(next)] == 0 && x.t.Lives[next].Born < x.pass.begin {
 			next++
 		}
@@ -411,14 +412,18 @@ func (x *autocast) batches() map[int32]bool {
 // joinsBatches reports whether a row has room for all of some batches of a size that are there, by their size, or all but the one that is
 // to be given next, and for nothing more.
 func (x *autocast) joinsBatches(row int32, bySize map[int64][]int32) bool {
+	all := x.t.Lives[row].Requested
 	for n, rows := range bySize {
+		if n == 0 || all%n != 0 || all/n > int64(len(rows)) {
+			continue
+		}
 		times := int64(0)
 		for _, of := range rows {
 			if x.end(of) > x.t.Lives[row].Born {
 				times++
 			}
 		}
-		if all := n * times; times > 2 && (all == x.t.Lives[row].Requested || all-n == x.t.Lives[row].Requested) {
+		if times > 2 && (all == n*times || all == n*(times-1)) {
 			return true
 		}
 	}
