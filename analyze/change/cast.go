@@ -91,8 +91,9 @@ func (d *draft) cast(losses bool) (wide map[int32]bool, likely int64) {
 		if losses && d.floats(p) < 0 {
 			likely = max(likely, 2*d.castLosses(p, wide, true, d.likelyUpcasts))
 		}
-		d.castSoftmaxes(p, wide)
-		d.castNorms(p, wide)
+		norms := d.norms(p)
+		d.castSoftmaxes(p, norms, wide)
+		d.castNorms(p, norms, wide)
 		for row := p.rows.from; row < p.rows.to; row++ {
 			if d.indexes(row) {
 				wide[row] = true
@@ -103,8 +104,8 @@ func (d *draft) cast(losses bool) (wide map[int32]bool, likely int64) {
 }
 
 // castNorms brings in what norms of a pass make of an input of 16 bits, and notes the rows that keep 32.
-func (d *draft) castNorms(p *pass, wide map[int32]bool) {
-	for _, n := range d.norms(p) {
+func (d *draft) castNorms(p *pass, norms []norm, wide map[int32]bool) {
+	for _, n := range norms {
 		for row := n.square; row < n.out; row++ {
 			wide[row] = true
 		}
@@ -386,8 +387,8 @@ func (d *draft) recast(wide map[int32]bool) (most int64) {
 
 // castSoftmaxes has a softmax in 32 bits go over to 16 behind it, which the product behind that keeps. Programs whose norms square in a
 // function of that name began with LLaMA's code, whose attention has its softmax given a copy of 32 bits (llama/model.py).
-func (d *draft) castSoftmaxes(p *pass, wide map[int32]bool) {
-	byHand := slices.ContainsFunc(d.norms(p), func(n norm) bool { return d.name(d.stack(d.code(n.square))[0]) == "_norm" })
+func (d *draft) castSoftmaxes(p *pass, norms []norm, wide map[int32]bool) {
+	byHand := slices.ContainsFunc(norms, func(n norm) bool { return d.name(d.stack(d.code(n.square))[0]) == "_norm" })
 	for row := p.rows.from; row+1 < p.rows.to && d.t.Lives[row].Born < p.begin; row++ {
 		stack := d.stack(d.t.Lives[row].Stack)
 		if len(stack) < 2 || d.name(stack[0]) != "softmax" {

@@ -46,7 +46,7 @@ func (d *draft) convert(all bool) *conversion {
 				c.copies[row] = true
 			}
 		}
-		d.castNorms(&d.passes[i], c.wide)
+		d.castNorms(&d.passes[i], d.norms(&d.passes[i]), c.wide)
 	}
 	if c.follow {
 		c.keepGradients()

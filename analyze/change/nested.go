@@ -104,10 +104,10 @@ func through(name string) (list string, at int) {
 // list: by name, nil where that is not so. Which model a name means shows where it is of text or of images, and they begin with an
 // embedding or a convolution, and where it is of questions or of what answers them, see side; of all of them together it does not matter.
 func (d *draft) towers(c *Change, names []string) map[string][]group {
-	image, side := ofImages(names[0]), side(names[0])
+	image, tower := ofImages(names[0]), side(names[0])
 	alike := func(name string) bool { return strings.Contains(name, ".") && lastPart(name) == lastPart(names[0]) }
 	switch {
-	case !c.wholeLists(), len(names) == 1 && image == nil && side < 0, partOf(names[0]) >= 0:
+	case !c.wholeLists(), len(names) == 1 && image == nil && tower < 0, partOf(names[0]) >= 0:
 		return nil
 	case len(names) > 1 && (turn(names[0]) >= 0 || slices.ContainsFunc(names, func(name string) bool { return !alike(name) })):
 		return nil
@@ -126,8 +126,8 @@ func (d *draft) towers(c *Change, names []string) map[string][]group {
 			at := i
 			switch {
 			case len(names) > 1:
-			case side >= 0:
-				at = side
+			case tower >= 0:
+				at = tower
 			default:
 				at = d.begins(list, *image)
 			}
