@@ -21,6 +21,9 @@ type Doubt struct {
 	Kind   DoubtKind `json:"kind"`
 	Change string    `json:"change,omitempty"` // that brings it in, "" for all together
 	Text   string    `json:"text"`
+	// Low and High are, of Otherwise alone, the least and the most that the other ways need, in reserved bytes.
+	Low  int64 `json:"low,omitempty"`
+	High int64 `json:"high,omitempty"`
 
 	below, above float64 // by so much of itself the truth may lie under or over the prediction
 }
@@ -207,8 +210,8 @@ func (a *Answer) doubt(d *draft) (jumps bool) {
 		}
 		ways := []int64{peak, cmp.Or(c.sooner.peak, peak), cmp.Or(c.later.peak, peak), cmp.Or(c.other, peak)}
 		if least, most := slices.Min(ways), slices.Max(ways); least < most {
-			a.Doubts = append(a.Doubts, Doubt{Kind: Otherwise, Change: c.Change, below: sure + share(peak-least, peak),
-				above: sure + share(most-peak, peak)})
+			a.Doubts = append(a.Doubts, Doubt{Kind: Otherwise, Change: c.Change, Low: least, High: most,
+				below: sure + share(peak-least, peak), above: sure + share(most-peak, peak)})
 		}
 		for _, k := range c.Assumptions {
 			switch k.Kind {

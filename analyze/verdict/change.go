@@ -23,7 +23,7 @@ func SayChanges(a *change.Answer) {
 		}
 	}
 	for i := range a.Doubts {
-		a.Doubts[i].Text = doubted(&a.Doubts[i])
+		a.Doubts[i].Text = doubted(&a.Doubts[i], a.After.ReservedPeak)
 	}
 	a.Text = cameTo(a)
 	if !a.Accuracy.Trusted {
@@ -50,7 +50,7 @@ func ChangeProof(a *change.Answer) string {
 }
 
 // doubted says why a prediction may be off.
-func doubted(v *change.Doubt) string {
+func doubted(v *change.Doubt, peak int64) string {
 	switch v.Kind {
 	case change.Layout:
 		return "Where blocks lie decides about the peak: requests a little larger, smaller, earlier or later move it."
@@ -65,7 +65,7 @@ func doubted(v *change.Doubt) string {
 	case change.Variable:
 		return v.Change + ": a variable may keep the last block until it is assigned anew."
 	case change.Otherwise:
-		return v.Change + ": the program may not do what is assumed; the bounds hold for both."
+		return v.Change + ": the program may not do what is assumed, " + elsewise(v, peak) + "; the bounds hold for both."
 	case change.Lists:
 		return v.Change + ": another list of modules may be meant; name its line instead."
 	case change.Frees:
@@ -78,6 +78,17 @@ func doubted(v *change.Doubt) string {
 		return "The recording ends where a request failed; what comes behind it may need more."
 	}
 	return ""
+}
+
+// elsewise says what a program needs that does not do what is assumed, whose peak is known if it does, in reserved bytes.
+func elsewise(v *change.Doubt, peak int64) string {
+	switch {
+	case v.High == peak:
+		return "and needs " + units.Bytes(v.Low) + " then"
+	case v.Low == peak:
+		return "and needs " + units.Bytes(v.High) + " then"
+	}
+	return fmt.Sprintf("and needs %s or %s then", units.Bytes(v.Low), units.Bytes(v.High))
 }
 
 // SaySearch puts a search for changes in words.
