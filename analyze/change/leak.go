@@ -58,10 +58,10 @@ func (d *draft) freeLeak(stacks []snapshot.StackID, e *Applied) {
 			continue
 		}
 		at, end := d.steps.At(int(l.Born)), next[l.Stack]
-		sooner := end
 		if d.phase(row) == inBackward {
 			end = d.last(row) // autograd allocates all that it does with one stack
 		}
+		sooner := end
 		if at >= 0 {
 			sooner = min(end, int32(d.steps.Steps[at].Last))
 			if event, ok := gone[row]; ok {

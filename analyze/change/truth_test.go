@@ -35,22 +35,31 @@ func TestTruth(t *testing.T) {
 	holds(t, h200)
 }
 
-func holds(t *testing.T, lab string) {
-	data, err := os.ReadFile(lab + "truth.json")
+// program is one with a change, and what torch counted of it as it is and as changed.
+type program struct {
+	Family, Change string
+	Runs           []struct {
+		File   string
+		Stats  map[string]int64
+		RanOut *bool `json:"ran_out"` // of runs with little memory
+	}
+}
+
+// changed reads the programs of a folder.
+func changed(t *testing.T, lab string) (out []program) {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(lab, "truth.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var programs []struct {
-		Family, Change string
-		Runs           []struct {
-			File   string
-			Stats  map[string]int64
-			RanOut *bool `json:"ran_out"` // of runs with little memory
-		}
-	}
-	if err := json.Unmarshal(data, &programs); err != nil {
+	if err := json.Unmarshal(data, &out); err != nil {
 		t.Fatal(err)
 	}
+	return out
+}
+
+func holds(t *testing.T, lab string) {
+	programs := changed(t, lab)
 	var errors []float64
 	for i := range programs {
 		p := &programs[i]

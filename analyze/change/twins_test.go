@@ -1,9 +1,7 @@
 package change_test
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,21 +14,7 @@ import (
 // and with the change need memory that is too far apart for one figure to be within 6% of both.
 func TestTwins(t *testing.T) {
 	const lab, most = "../../fixtures/lab/twins/", 1.06
-	data, err := os.ReadFile(filepath.Join(lab, "truth.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var programs []struct {
-		Family, Change string
-		Runs           []struct {
-			File  string
-			Stats map[string]int64
-		}
-	}
-	if err := json.Unmarshal(data, &programs); err != nil {
-		t.Fatal(err)
-	}
-	for pair := range slices.Chunk(programs, 2) {
+	for pair := range slices.Chunk(changed(t, lab), 2) {
 		var events, truths []string
 		var peaks []int64
 		for i := range pair {
